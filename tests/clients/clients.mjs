@@ -69,7 +69,7 @@ await test("openai: responses, streamed and in one piece", async (conversation) 
 });
 
 await test("openai: responses, by the previous response, with the client's history", async () => {
-  const client = new OpenAI({ apiKey: "none", baseURL: `${url}/v1`, maxRetries: 0, defaultHeaders: { "x-server-tools": "shown" } });
+  const client = new OpenAI({ apiKey: "none", baseURL: `${url}/v1`, maxRetries: 0 });
   const first = await client.responses.stream({ model: "chain", input: WEATHER }).finalResponse();
   includes(first.output_text, "degrees");
   const second = await client.responses.create({ model: "chain", input: SECOND, previous_response_id: first.id });
@@ -115,22 +115,6 @@ await test("anthropic: messages, streamed and in one piece", async (conversation
   expect(first.content.some((block) => block.type === "thinking"), "the reasoning is missing");
   includes(text(first), "degrees");
   includes(text(await client.messages.create(request(SECOND))), MEMORY);
-});
-
-await test("openai and anthropic: tools of the server, shown on request", async (conversation) => {
-  const defaultHeaders = { "x-conversation-id": conversation, "x-server-tools": "shown" };
-  const client = new OpenAI({ apiKey: "none", baseURL: `${url}/v1`, maxRetries: 0, defaultHeaders });
-  const seen = [];
-  const stream = client.responses.stream({ model: "chain", input: WEATHER });
-  stream.on("response.output_item.done", ({ item }) => seen.push(item.type));
-  const calls = (await stream.finalResponse()).output.filter((item) => item.type === "mcp_call");
-  expect(calls.length === 2 && seen.filter((type) => type === "mcp_call").length === 2, JSON.stringify(calls));
-  includes(calls[0].output, "degrees");
-  const claude = new Anthropic({ apiKey: "none", baseURL: url, maxRetries: 0, defaultHeaders });
-  const message = await claude.messages.stream({ model: "chain", max_tokens: 100, messages: [{ role: "user", content: WEATHER }] }).finalMessage();
-  const types = message.content.map((block) => block.type).filter((type) => type.startsWith("mcp"));
-  expect(types.toSorted().join() === "mcp_tool_result,mcp_tool_result,mcp_tool_use,mcp_tool_use", types.join());
-  expect(message.content.find((block) => block.type === "mcp_tool_use").input.city, JSON.stringify(message.content));
 });
 
 await test("ag-ui: a run with tools, and memory", async (conversation) => {

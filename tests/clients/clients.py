@@ -68,8 +68,7 @@ def openai_responses(conversation):
 @test
 def openai_previous_response(conversation):
     """openai, responses, by the previous response, with the client's history"""
-    headers = {"x-server-tools": "shown"}
-    client = openai.OpenAI(api_key="none", base_url=f"{URL}/v1", max_retries=0, default_headers=headers)
+    client = openai.OpenAI(api_key="none", base_url=f"{URL}/v1", max_retries=0)
     first = client.responses.create(model="chain", input=WEATHER)
     assert "degrees" in first.output_text, first
     second = client.responses.create(model="chain", input=SECOND, previous_response_id=first.id)
@@ -90,24 +89,6 @@ def anthropic_messages(conversation):
         assert "degrees" in "".join(stream.text_stream)
     second = client.messages.create(**request, messages=[{"role": "user", "content": SECOND}])
     assert MEMORY in second.content[0].text, second
-
-
-@test
-def server_tools(conversation):
-    """openai and anthropic, tools of the server, shown on request"""
-    headers = {"x-conversation-id": conversation, "x-server-tools": "shown"}
-    client = openai.OpenAI(api_key="none", base_url=f"{URL}/v1", max_retries=0, default_headers=headers)
-    with client.responses.stream(model="chain", input=WEATHER) as stream:
-        for _ in stream:
-            pass
-        calls = [item for item in stream.get_final_response().output if item.type == "mcp_call"]
-    assert len(calls) == 2 and "degrees" in calls[0].output and calls[0].error is None, calls
-    claude = anthropic.Anthropic(api_key="none", base_url=URL, max_retries=0, default_headers=headers)
-    messages = [{"role": "user", "content": WEATHER}]
-    with claude.messages.stream(model="chain", max_tokens=100, messages=messages) as stream:
-        content = stream.get_final_message().content
-    uses = [block for block in content if block.type == "mcp_tool_use"]
-    assert len(uses) == 2 and uses[0].input["city"], content
 
 
 @test

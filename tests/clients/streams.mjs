@@ -161,7 +161,7 @@ const FORMS = [
   }, ["max_tokens", "refusal", "max_tokens", "tool_use"]],
 ];
 for (const [name, form, ask, [length, filter, interrupted, call]] of FORMS) {
-  for (const protocol of [form, `${form} with all`]) {
+  for (const protocol of [form, ...(form === "Chat Completions" ? [`${form} with usage`] : [])]) {
     const read = (streams) => ask(answering(streams[protocol], form === "Messages" ? PING : undefined));
     await test(`streams: ${name}, ${protocol}: every turn is read to its end`, () =>
       each(wholeTurns, async (turn, streams) => {

@@ -54,8 +54,6 @@ pub use access::tokens::Tokens;
 pub use inspector::Inspector;
 #[cfg(feature = "redis")]
 pub use relay::RedisRelay;
-pub use relay::{
-    Appended, Begun, InMemoryRelay, RelayError, RunBatch, RunEnd, RunPage, RunState, TurnRelay, TurnRun,
-};
+pub use relay::{Appended, Begun, RelayError, RunBatch, RunEnd, RunPage, RunState, TurnRelay, TurnRun};
 pub use serve::serve;
 pub use server::ChatServer;

@@ -1,6 +1,5 @@
 //! `TurnRelay`: the contract of a buffer of running turns, shared by the processes of a service.
 
-mod in_memory;
 pub(crate) mod reader;
 #[cfg(feature = "redis")]
 mod redis;
@@ -10,13 +9,8 @@ use std::time::Duration;
 
 use advisor_core::{BoxError, ConversationKey, Error, ErrorKind, Text, TurnId, async_trait};
 
-pub use crate::relay::in_memory::InMemoryRelay;
 #[cfg(feature = "redis")]
 pub use crate::relay::redis::RedisRelay;
-
-/// The items and bytes of a page, at most. One item may be larger.
-const PAGE_ITEMS: usize = 256;
-const PAGE_BYTES: usize = 1 << 20;
 
 /// A buffer of running turns that several processes of one service share.
 ///

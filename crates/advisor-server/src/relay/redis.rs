@@ -8,10 +8,11 @@ use advisor_core::{ConversationKey, Text, TurnId, async_trait};
 use chat_memory_redis::redis::{FromRedisValue, Script, ScriptInvocation, from_redis_value};
 use chat_memory_redis::{RedisServer, SetupError};
 
-use crate::relay::{
-    Appended, Begun, PAGE_BYTES, PAGE_ITEMS, RelayError, RunBatch, RunEnd, RunPage, RunState, TurnRelay,
-    TurnRun,
-};
+use crate::relay::{Appended, Begun, RelayError, RunBatch, RunEnd, RunPage, RunState, TurnRelay, TurnRun};
+
+/// The items and bytes of a page, at most. One item may be larger.
+const PAGE_ITEMS: usize = 256;
+const PAGE_BYTES: usize = 1 << 20;
 
 /// The default timeout of getting a connection and of getting an answer, each.
 const TIMEOUT: Duration = Duration::from_secs(2);

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::ask::answers::{self, SentApproval, SentVerdict};
 use super::ask::content::{SentAnswer, SentMessage, SentResult};
 use super::input::{JsonBody, null_is_absent};
-use super::openai_chat::without_tools;
+use super::v1::without_tools;
 use crate::ChatServer;
 use crate::refusal::Refusal;
 use crate::routes::ask::answers::ShownCall;

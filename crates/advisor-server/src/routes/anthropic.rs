@@ -1,44 +1,28 @@
 //! The route of Anthropic's Messages API.
 
-use advisor_sse::{AnthropicMessages, Frame, Frames};
-use axum::Json;
+use advisor_sse::{AnthropicMessages, Frame};
 use axum::extract::State;
 use axum::http::HeaderMap;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::ask::Question;
 use super::ask::content::{Content, SentMessage, SentResult};
-use super::ask::headers::{header, server_tools};
-use super::ask::new_input::new_input;
-use super::ask::settings::{Api, Fields};
-use super::input::{JsonBody, given, null_is_absent};
-use super::openai_chat::{ChatMessage, info, listed, without_tools};
+use super::ask::settings::Api;
+use super::input::{JsonBody, User, null_is_absent};
+use super::v1::{ApiFields, ChatMessage, answered, info, listed_question};
 use crate::ChatServer;
 use crate::refusal::Refusal;
-use crate::routes::ask::headers::Asking;
-use crate::routes::input::User;
-use crate::turns::body::{streamed, whole};
-use crate::turns::run::OnDisconnect;
 
 /// A request of Messages.
 #[derive(Debug, Deserialize)]
 pub(super) struct Body {
-    /// The name of the chain, as the list of models has it.
-    #[serde(default, deserialize_with = "null_is_absent")]
-    model: String,
     messages: Vec<ChatMessage>,
-    #[serde(default, deserialize_with = "null_is_absent")]
-    stream: bool,
     system: Option<Value>,
     #[serde(default, deserialize_with = "null_is_absent")]
     metadata: Metadata,
-    #[serde(default, deserialize_with = "null_is_absent")]
-    tools: Vec<Value>,
-    /// Settings. The README of the crate says which ones are honoured, refused or ignored.
     #[serde(flatten)]
-    settings: Fields,
+    api: ApiFields,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -53,30 +37,16 @@ pub(super) async fn ask(
     headers: HeaderMap,
     JsonBody(body): JsonBody<Body>,
 ) -> Result<Response, Refusal> {
-    listed(&server, &body.model)?;
-    let user = user.asking_for(Api::Messages.options(&server, &body.settings, &body.tools)?);
-    without_tools(&server, &user, &body.tools)?;
-    // A turn may take long.
-    drop((body.settings, body.tools));
-    let shows_tools = server_tools(&headers)?;
+    let stream = body.api.stream;
+    let user = body.api.sender(&server, user, Api::Messages)?;
     if body.system.is_some_and(|system| system != "" && system != json!([])) {
         return Err(Refusal::bad_request("a system prompt is not accepted: the chain has its own"));
     }
-    let conversation = header(&headers, "x-conversation-id")?;
-    let conversation = conversation.or(server.conversation_of(given(body.metadata.user_id.as_ref())));
-    let key = conversation.map(|id| user.conversation(id)).transpose()?;
     let messages = body.messages.into_iter().flat_map(read).collect();
-    let asking = Asking::of(&headers)?;
-    let input = new_input(&server, &user, key.as_ref(), asking, messages).await?;
-    let question = Question::new(&user, conversation, asking.turn, input.messages)?.repeating(input.repeated);
+    let question =
+        listed_question(&server, &user, &headers, body.metadata.user_id.as_ref(), messages).await?;
     let encoder = AnthropicMessages::new(info(&server, format!("msg_{}", question.turn)));
-    let encoder = if shows_tools { encoder.with_server_tools() } else { encoder };
-    let turn = question.start(&server, OnDisconnect::Stop).await?;
-    if body.stream {
-        return Ok(question.named(streamed(turn, encoder, Frames::new(), user.request()).await?));
-    }
-    let stream = whole(turn, encoder, server.limits().whole_answer_bytes).await?;
-    Ok(question.named(Json(message(&Frame::read_all(&stream))).into_response()))
+    answered(&server, &user, &question, stream, encoder, message).await
 }
 
 /// Reads a message, with the results in one of the user before it.

@@ -12,6 +12,7 @@ mod openai_chat;
 mod openai_responses;
 mod page;
 mod ui_messages;
+mod v1;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
@@ -79,8 +80,8 @@ fn described() -> Router<ChatServer> {
         .route("/api/ui/{id}", get(ui_messages::history::read))
         .route("/api/ui/{id}/stream", get(ui_messages::resume))
         .route("/api/ag-ui", post(ag_ui::ask))
-        .route("/v1/models", get(openai_chat::models))
-        .route("/v1/models/{model}", get(openai_chat::model))
+        .route("/v1/models", get(v1::models))
+        .route("/v1/models/{model}", get(v1::model))
         .route("/v1/chat/completions", post(openai_chat::ask))
         .route("/v1/responses", post(openai_responses::ask))
         .route("/v1/messages", post(anthropic::ask))

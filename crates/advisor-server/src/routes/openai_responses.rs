@@ -3,49 +3,38 @@
 use std::collections::HashMap;
 
 use advisor_core::{ConversationKey, TurnId};
-use advisor_sse::{Frame, Frames, OpenAiResponses};
-use axum::Json;
+use advisor_sse::{Frame, OpenAiResponses};
 use axum::extract::State;
 use axum::http::HeaderMap;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::ask::Question;
+use super::ask::answers::{self, SentApproval, SentVerdict, ShownCall, read};
+use super::ask::content::{Content, SentMessage, SentResult};
+use super::ask::headers::{Asking, header};
+use super::ask::settings::Api;
+use super::input::{JsonBody, User, given};
+use super::v1::{ApiFields, ChatMessage, answered, info};
 use crate::ChatServer;
 use crate::places::check_values;
 use crate::refusal::Refusal;
-use crate::routes::ask::answers::{SentApproval, SentVerdict, ShownCall, read};
-use crate::routes::ask::content::{Content, SentMessage, SentResult};
-use crate::routes::ask::headers::{Asking, header, server_tools};
-use crate::routes::ask::settings::{Api, Fields};
-use crate::routes::ask::{Question, answers};
-use crate::routes::input::{JsonBody, User, given, null_is_absent};
-use crate::routes::openai_chat::{ChatMessage, info, listed, without_tools};
-use crate::turns::body::{streamed, whole};
-use crate::turns::run::OnDisconnect;
 
 /// A request of Responses.
 #[derive(Debug, Deserialize)]
 pub(super) struct Body {
-    /// The name of the chain, as the list of models has it.
-    #[serde(default, deserialize_with = "null_is_absent")]
-    model: String,
     input: Option<Input>,
-    #[serde(default, deserialize_with = "null_is_absent")]
-    stream: bool,
     instructions: Option<String>,
     conversation: Option<Conversation>,
     /// An earlier response, which names the conversation, too.
     previous_response_id: Option<String>,
     /// The end user. It names the conversation only if the server is set so, and nothing else does.
     user: Option<String>,
-    #[serde(default, deserialize_with = "null_is_absent")]
-    tools: Vec<Value>,
-    /// Settings. The README of the crate says which ones are honoured, refused or ignored.
     #[serde(flatten)]
-    settings: Fields,
+    api: ApiFields,
 }
 
 #[derive(Debug, Deserialize)]
@@ -170,10 +159,9 @@ pub(super) async fn ask(
     headers: HeaderMap,
     JsonBody(body): JsonBody<Body>,
 ) -> Result<Response, Refusal> {
-    listed(&server, &body.model)?;
-    let user = user.asking_for(Api::Responses.options(&server, &body.settings, &body.tools)?);
-    without_tools(&server, &user, &body.tools)?;
-    let shows_tools = server_tools(&headers)?;
+    let stream = body.api.stream;
+    let is_unstored = body.api.settings.get("store") == Some(&Value::Bool(false));
+    let user = body.api.sender(&server, user, Api::Responses)?;
     if given(body.instructions.as_ref()).is_some() {
         return Err(Refusal::instructions());
     }
@@ -181,11 +169,9 @@ pub(super) async fn ask(
     let named = header(&headers, "x-conversation-id")?.or(body.conversation.as_ref().map(Conversation::id));
     let conversation =
         conversation(previous.as_ref(), named, server.conversation_of(given(body.user.as_ref())))?;
-    if conversation.is_none() && body.settings.get("store") == Some(&Value::Bool(false)) {
+    if conversation.is_none() && is_unstored {
         return Err(Refusal::bad_request(NOT_STORED));
     }
-    // A turn may take long.
-    drop((body.settings, body.tools));
     let input =
         body.input.ok_or_else(|| Refusal::bad_request("`input` is missing: a text, or a list of items"))?;
     let approvals = input.approvals()?;
@@ -202,14 +188,12 @@ pub(super) async fn ask(
     };
     let question = question.ok_or_else(Refusal::previous_response_not_found)?;
     let encoder = encoder(&server, &user, &question, body.previous_response_id);
-    let encoder = if shows_tools { encoder.with_server_tools() } else { encoder };
-    let turn = question.start(&server, OnDisconnect::Stop).await?;
-    if body.stream {
-        return Ok(question.named(streamed(turn, encoder, Frames::new(), user.request()).await?));
-    }
-    let stream = whole(turn, encoder, server.limits().whole_answer_bytes).await?;
-    let last = Frame::read_all(&stream).iter().rev().find_map(|frame| frame.json()?.get("response").cloned());
-    Ok(question.named(Json(last.unwrap_or_default()).into_response()))
+    answered(&server, &user, &question, stream, encoder, last_response).await
+}
+
+/// Returns the answer in one piece: the response that ends the stream.
+fn last_response(frames: &[Frame]) -> Value {
+    frames.iter().rev().find_map(|frame| frame.json()?.get("response").cloned()).unwrap_or_default()
 }
 
 fn encoder(

@@ -7,7 +7,7 @@ use std::time::Duration;
 use advisor_core::{
     AdvisorChain, ChatClient, ChatRequest, Error, ErrorKind, Phase, Placement, StreamAdvisor, from_fn,
 };
-use advisor_server::{ChatServer, InMemoryRelay};
+use advisor_server::ChatServer;
 use advisor_testkit::{Answer, ScriptedModel};
 use axum::body::Body;
 use axum::http::{Response, StatusCode};
@@ -15,6 +15,7 @@ use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
+use crate::relay::in_memory::InMemoryRelay;
 use crate::setting::{Setting, json_of, post, setting, text};
 
 /// Returns the same process twice, or two over a relay.

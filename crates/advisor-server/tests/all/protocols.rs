@@ -83,25 +83,6 @@ async fn streams_keep_the_rules_of_their_protocol() {
 }
 
 #[tokio::test]
-async fn tools_of_the_server_are_shown_on_request() {
-    for (path, question, check) in streams().into_iter().filter(|(path, ..)| path.starts_with("/v1/")) {
-        for (wanted, is_shown) in [(None, false), (Some("hidden"), false), (Some("shown"), true)] {
-            let request = wanted
-                .into_iter()
-                .fold(post(path), |request, wanted| request.header("x-server-tools", wanted));
-            let setting = two_turns();
-            let response =
-                setting.send(request.body(question("How is it?").to_string().into()).unwrap()).await;
-            let stream = text(response).await;
-            assert_eq!(check(&Frame::read_all(&stream)), Ok(()), "{path}:\n{stream}");
-            assert_eq!(stream.contains("weather"), is_shown, "{path}, {wanted:?}:\n{stream}");
-        }
-        let odd = post(path).header("x-server-tools", "yes").body(question("Hi").to_string().into());
-        assert_eq!(two_turns().send(odd.unwrap()).await.status(), StatusCode::BAD_REQUEST, "{path}");
-    }
-}
-
-#[tokio::test]
 async fn answers_in_one_piece_have_text_and_counts() {
     let setting = two_turns();
     let chat = json!({"model": "chain", "messages": [{"role": "user", "content": "How is it?"}]});

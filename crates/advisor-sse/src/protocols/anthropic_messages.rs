@@ -1,11 +1,8 @@
 //! `AnthropicMessages`: encodes a turn as a stream of Anthropic's Messages API.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
-use advisor_core::{
-    BlockDelta, BlockHead, BlockId, BlockKind, Chunk, Citation, Text, ToolCall, ToolEvent, ToolEventKind,
-    Usage,
-};
+use advisor_core::{BlockDelta, BlockHead, BlockId, BlockKind, Chunk, Citation, ToolCall, Usage};
 use serde_json::{Value, json};
 
 use crate::content::{self, AnswerInfo};
@@ -16,7 +13,7 @@ use crate::{ApiError, Failure, Frames};
 /// The stream of Anthropic's Messages, so that any Anthropic client can read a chain.
 ///
 /// - One block is open at a time: the pieces of a block that opens meanwhile follow when the earlier one has closed.
-/// - Tools that the server runs are not shown, unless [`with_server_tools`](Self::with_server_tools) asks for them.
+/// - Tools that the server runs are not shown: the client would run them.
 /// - Calls that the client has to run come whole, at the end.
 /// - Reasoning is a `thinking` block with an empty signature.
 /// - Media are a text block with a picture or a link in Markdown. Citations of an address are those of the text before
@@ -27,58 +24,13 @@ pub struct AnthropicMessages {
     info: AnswerInfo,
     turn: Turn,
     blocks: Blocks,
-    shows_server_tools: bool,
-    /// The calls of server tools that are shown.
-    shown: BTreeSet<BlockId>,
 }
 
 impl AnthropicMessages {
     /// Creates the encoder of one turn.
     #[must_use]
     pub fn new(info: AnswerInfo) -> Self {
-        let (blocks, shown) = (Blocks::default(), BTreeSet::new());
-        Self { info, turn: Turn::default(), blocks, shows_server_tools: false, shown }
-    }
-
-    /// Shows the tools that the server runs: as `mcp_tool_use` when a tool starts, and `mcp_tool_result`
-    /// when it ends, with the model's name as the `server_name`.
-    #[must_use]
-    pub fn with_server_tools(self) -> Self {
-        Self { shows_server_tools: true, ..self }
-    }
-
-    fn tool(&mut self, event: &ToolEvent, frames: &mut Frames) {
-        if !self.shows_server_tools {
-            return;
-        }
-        if let ToolEventKind::Started { arguments } = &event.kind {
-            self.tool_use(event.block, &event.name, arguments, frames);
-        } else if let Some(result) = event.result() {
-            // A call that never starts is shown with its result.
-            let arguments = self.turn.arguments(event.block).to_owned();
-            self.tool_use(event.block, &event.name, &arguments, frames);
-            let content = json!([{"type": "text", "text": result.text()}]);
-            let id = self.turn.id(event.block);
-            self.blocks.whole(
-                json!({"type": "mcp_tool_result", "tool_use_id": id, "is_error": result.is_error, "content": content}),
-                frames,
-            );
-        }
-    }
-
-    fn tool_use(&mut self, block: BlockId, name: &Text, arguments: &str, frames: &mut Frames) {
-        if !self.shown.insert(block) {
-            return;
-        }
-        let input = match content::arguments(arguments) {
-            Value::Object(input) => Value::Object(input),
-            other => json!({"arguments": other}),
-        };
-        let (id, server) = (self.turn.id(block), &self.info.model);
-        self.blocks.whole(
-            json!({"type": "mcp_tool_use", "id": id, "name": name, "server_name": server, "input": input}),
-            frames,
-        );
+        Self { info, turn: Turn::default(), blocks: Blocks::default() }
     }
 
     fn end(&self, ending: Ending, usage: Option<&Usage>, frames: &mut Frames) {
@@ -148,11 +100,7 @@ impl Encoder for AnthropicMessages {
                 delta: BlockDelta::Text(text) | BlockDelta::Refusal(text) | BlockDelta::Reasoning(text),
             } => self.blocks.delta(*block, text, frames),
             Chunk::Closed { block, .. } => self.blocks.close(*block, frames),
-            Chunk::AttemptRestarted { round } => {
-                self.blocks.close_all(frames);
-                self.shown.retain(|block| block.round != *round);
-            }
-            Chunk::Tool(event) => self.tool(event, frames),
+            Chunk::AttemptRestarted { .. } => self.blocks.close_all(frames),
             Chunk::Completed(response) => {
                 self.blocks.close_all(frames);
                 let calls = self.turn.client_calls(response);
@@ -200,12 +148,14 @@ struct Blocks {
     begun: usize,
 }
 
+/// A block of text or reasoning, with its text and citations that are not written yet.
 #[derive(Debug)]
-enum Pending {
-    /// A block that comes in pieces, with its text and citations that are not written yet.
-    Streamed { block: BlockId, kind: Kind, text: String, citations: Vec<Value>, progress: Progress },
-    /// A block without pieces.
-    Whole(Value),
+struct Pending {
+    block: BlockId,
+    kind: Kind,
+    text: String,
+    citations: Vec<Value>,
+    progress: Progress,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -222,8 +172,12 @@ enum Progress {
 
 impl Pending {
     fn new(block: BlockId, kind: Kind) -> Self {
-        let (text, citations) = (String::new(), Vec::new());
-        Self::Streamed { block, kind, text, citations, progress: Progress::Open }
+        Self { block, kind, text: String::new(), citations: Vec::new(), progress: Progress::Open }
+    }
+
+    /// Creates a block of text that is whole.
+    fn whole(block: BlockId, text: String, citations: Vec<Value>) -> Self {
+        Self { block, kind: Kind::Text, text, citations, progress: Progress::Closed }
     }
 }
 
@@ -261,48 +215,34 @@ impl Blocks {
 
     /// Extends a block.
     fn delta(&mut self, block: BlockId, piece: &str, frames: &mut Frames) {
-        let is_it =
-            |pending: &Pending| matches!(pending, Pending::Streamed { block: of, .. } if *of == block);
-        match self.queue.iter_mut().enumerate().find(|(_, pending)| is_it(pending)) {
-            Some((0, Pending::Streamed { kind, .. })) => {
-                let piece = kind.piece(piece);
+        match self.queue.iter_mut().enumerate().find(|(_, pending)| pending.block == block) {
+            Some((0, pending)) => {
+                let piece = pending.kind.piece(piece);
                 self.write_piece(&piece, frames);
             }
-            Some((_, Pending::Streamed { text, .. })) => text.push_str(piece),
-            _ => {}
+            Some((_, pending)) => pending.text.push_str(piece),
+            None => {}
         }
     }
 
     /// Writes a block of text that is whole.
     fn text(&mut self, block: BlockId, text: String, frames: &mut Frames) {
-        let (kind, citations) = (Kind::Text, Vec::new());
-        self.add(Pending::Streamed { block, kind, text, citations, progress: Progress::Closed }, frames);
+        self.add(Pending::whole(block, text, Vec::new()), frames);
     }
 
     /// Adds a citation to the last text, or to an empty one of its own.
     fn cite(&mut self, block: BlockId, citation: Value, frames: &mut Frames) {
-        let is_text = |pending: &Pending| matches!(pending, Pending::Streamed { kind: Kind::Text, .. });
-        match self.queue.iter_mut().enumerate().rfind(|(_, pending)| is_text(pending)) {
+        match self.queue.iter_mut().enumerate().rfind(|(_, pending)| pending.kind == Kind::Text) {
             Some((0, _)) => self.write_piece(&citation_piece(&citation), frames),
-            Some((_, Pending::Streamed { citations, .. })) => citations.push(citation),
-            _ => {
-                let (kind, text, citations) = (Kind::Text, String::new(), vec![citation]);
-                self.add(
-                    Pending::Streamed { block, kind, text, citations, progress: Progress::Closed },
-                    frames,
-                );
-            }
+            Some((_, pending)) => pending.citations.push(citation),
+            None => self.add(Pending::whole(block, String::new(), vec![citation]), frames),
         }
     }
 
     /// Closes a block. The last one stays open for its citations, until [`settle`](Self::settle).
     fn close(&mut self, block: BlockId, frames: &mut Frames) {
-        for pending in &mut self.queue {
-            match pending {
-                Pending::Streamed { block: of, progress, .. } if *of == block => *progress = Progress::Closed,
-                _ => {}
-            }
-        }
+        let of_block = self.queue.iter_mut().filter(|pending| pending.block == block);
+        of_block.for_each(|pending| pending.progress = Progress::Closed);
         if self.queue.len() > 1 {
             self.settle(frames);
         }
@@ -310,7 +250,7 @@ impl Blocks {
 
     /// Ends the first block if it has closed.
     fn settle(&mut self, frames: &mut Frames) {
-        if matches!(self.queue.front(), Some(Pending::Streamed { progress: Progress::Closed, .. })) {
+        if self.queue.front().is_some_and(|pending| pending.progress == Progress::Closed) {
             self.stop(frames);
             self.queue.pop_front();
             self.begin_next(frames);
@@ -319,19 +259,10 @@ impl Blocks {
 
     /// Closes all blocks, and ends them.
     fn close_all(&mut self, frames: &mut Frames) {
-        for pending in &mut self.queue {
-            if let Pending::Streamed { progress, .. } = pending {
-                *progress = Progress::Closed;
-            }
-        }
+        self.queue.iter_mut().for_each(|pending| pending.progress = Progress::Closed);
         while !self.queue.is_empty() {
             self.settle(frames);
         }
-    }
-
-    /// Adds a block without pieces.
-    fn whole(&mut self, block: Value, frames: &mut Frames) {
-        self.add(Pending::Whole(block), frames);
     }
 
     /// Writes a call of the client, behind all other blocks.
@@ -354,26 +285,19 @@ impl Blocks {
 
     /// Begins the first block, and writes all blocks before the first one that is still open, or that is the last.
     fn begin_next(&mut self, frames: &mut Frames) {
-        while let Some(pending) = self.queue.pop_front() {
-            match pending {
-                Pending::Whole(block) => {
-                    self.start(&block, frames);
-                    self.stop(frames);
-                }
-                Pending::Streamed { block, kind, text, citations, progress } => {
-                    self.start(&kind.start(), frames);
-                    if !text.is_empty() {
-                        self.write_piece(&kind.piece(&text), frames);
-                    }
-                    citations.iter().for_each(|citation| self.write_piece(&citation_piece(citation), frames));
-                    if progress == Progress::Open || self.queue.is_empty() {
-                        let (text, citations) = (String::new(), Vec::new());
-                        let begun = Pending::Streamed { block, kind, text, citations, progress };
-                        return self.queue.push_front(begun);
-                    }
-                    self.stop(frames);
-                }
+        while let Some(mut pending) = self.queue.pop_front() {
+            self.start(&pending.kind.start(), frames);
+            let text = std::mem::take(&mut pending.text);
+            if !text.is_empty() {
+                self.write_piece(&pending.kind.piece(&text), frames);
             }
+            for citation in std::mem::take(&mut pending.citations) {
+                self.write_piece(&citation_piece(&citation), frames);
+            }
+            if pending.progress == Progress::Open || self.queue.is_empty() {
+                return self.queue.push_front(pending);
+            }
+            self.stop(frames);
         }
     }
 

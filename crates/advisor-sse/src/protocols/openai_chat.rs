@@ -1,6 +1,6 @@
 //! `OpenAiChat`: encodes a turn as a stream of OpenAI's Chat Completions API.
 
-use advisor_core::{BlockDelta, BlockId, BlockKind, Chunk, ToolEvent, ToolEventKind, Usage};
+use advisor_core::{BlockDelta, BlockId, BlockKind, Chunk, Usage};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -11,8 +11,7 @@ use crate::{Failure, Frames};
 
 /// The stream of OpenAI's Chat Completions, so that any OpenAI client can read a chain.
 ///
-/// - Tools that the server runs are not shown as calls: the client would run them. See
-///   [`with_server_tools`](Self::with_server_tools).
+/// - Tools that the server runs are not shown: the client would run them.
 /// - Calls that the client has to run come whole, at the end.
 /// - Reasoning is `reasoning_content`, which many clients know. An empty line separates the text of different rounds, and
 ///   the blocks of reasoning.
@@ -23,7 +22,6 @@ use crate::{Failure, Frames};
 pub struct OpenAiChat {
     info: AnswerInfo,
     has_usage: bool,
-    shows_server_tools: bool,
     turn: Turn,
     breaks: Breaks,
     reasoning: Breaks,
@@ -43,8 +41,6 @@ struct Completion<'a> {
     choices: &'a [Choice<'a>],
     #[serde(skip_serializing_if = "Option::is_none")]
     usage: Option<Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    server_tool: Option<Value>,
 }
 
 #[derive(Serialize)]
@@ -77,7 +73,6 @@ impl OpenAiChat {
         Self {
             info,
             has_usage: false,
-            shows_server_tools: false,
             turn: Turn::default(),
             breaks: Breaks::default(),
             reasoning: Breaks::default(),
@@ -94,45 +89,17 @@ impl OpenAiChat {
         Self { has_usage: true, ..self }
     }
 
-    /// Shows the tools that the server runs: their starts and ends are chunks with an empty delta and the further field
-    /// `server_tool`.
-    #[must_use]
-    pub fn with_server_tools(self) -> Self {
-        Self { shows_server_tools: true, ..self }
-    }
-
     fn completion<'a>(&'a self, choices: &'a [Choice<'a>]) -> Completion<'a> {
         // Without counts, each chunk of a stream that sends them has `null`.
         let usage = self.has_usage.then_some(Value::Null);
         let AnswerInfo { id, model, created } = &self.info;
         let object = "chat.completion.chunk";
-        Completion { id, object, created: *created, model, choices, usage, server_tool: None }
+        Completion { id, object, created: *created, model, choices, usage }
     }
 
     fn delta(&self, delta: Delta<'_>, frames: &mut Frames) {
         let choice = Choice { index: 0, delta, finish_reason: None };
         frames.data(&self.completion(&[choice]));
-    }
-
-    fn server_tool(&self, server_tool: Value, frames: &mut Frames) {
-        let choice = Choice { index: 0, delta: Delta::default(), finish_reason: None };
-        frames.data(&Completion { server_tool: Some(server_tool), ..self.completion(&[choice]) });
-    }
-
-    fn tool(&self, event: &ToolEvent, frames: &mut Frames) {
-        if !self.shows_server_tools {
-            return;
-        }
-        let (id, name) = (self.turn.id(event.block), &event.name);
-        if let ToolEventKind::Started { arguments } = &event.kind {
-            self.server_tool(json!({"id": id, "name": name, "arguments": arguments}), frames);
-        } else if let Some(result) = event.result() {
-            let content = content::result(result);
-            self.server_tool(
-                json!({"id": id, "name": name, "result": content, "is_error": result.is_error}),
-                frames,
-            );
-        }
     }
 
     fn content(&mut self, block: BlockId, kind: BlockKind, text: &str, frames: &mut Frames) {
@@ -231,7 +198,6 @@ impl Encoder for OpenAiChat {
         self.turn.note(chunk);
         match chunk {
             Chunk::Delta { block, delta } => self.write(*block, delta, frames),
-            Chunk::Tool(event) => self.tool(event, frames),
             Chunk::Completed(response) => {
                 let calls = self.turn.client_calls(response);
                 let ending = Ending::new(&response.finish().reason, !calls.is_empty());

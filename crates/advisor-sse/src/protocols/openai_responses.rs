@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use advisor_core::{
-    BlockDelta, BlockId, BlockKind, Chunk, Citation, Text, ToolEvent, ToolEventKind, ToolResult, Usage,
-};
+use advisor_core::{BlockDelta, BlockId, BlockKind, Chunk, Citation, Text, Usage};
 use serde_json::{Map, Value, json};
 
 use crate::content::{self, AnswerInfo, CitedText};
@@ -17,7 +15,7 @@ use crate::{ApprovalId, Approvals, Failure, Frames};
 /// - Each text is a message item, reasoning a reasoning item with a summary.
 /// - Media are a message item with a picture or a link in Markdown. Citations of an address are annotations of the text
 ///   before them, all of it.
-/// - Tools that the server runs are not shown, unless [`with_server_tools`](Self::with_server_tools) asks for them.
+/// - Tools that the server runs are not shown: the client would run them.
 /// - Calls that the client has to run come whole, at the end. So do requests for approvals
 ///   ([`with_approvals`](Self::with_approvals)).
 /// - The response that ends the stream has all items.
@@ -27,8 +25,6 @@ pub struct OpenAiResponses {
     turn: Turn,
     items: Items,
     events: Events,
-    shows_server_tools: bool,
-    tools: Tools,
     /// The id of the response that this one continues.
     previous: Option<Text>,
     approvals: Option<Approvals>,
@@ -63,8 +59,6 @@ impl OpenAiResponses {
             turn: Turn::default(),
             items: Items::default(),
             events: Events::default(),
-            shows_server_tools: false,
-            tools: Tools::default(),
             previous: None,
             approvals: None,
         }
@@ -74,13 +68,6 @@ impl OpenAiResponses {
     #[must_use]
     pub fn with_previous(self, id: impl Into<Text>) -> Self {
         Self { previous: Some(id.into()), ..self }
-    }
-
-    /// Shows the tools that the server runs: each call is an item `mcp_call`, which begins when the tool
-    /// starts and has its result when it ends. The model's name is the `server_label`.
-    #[must_use]
-    pub fn with_server_tools(self) -> Self {
-        Self { shows_server_tools: true, ..self }
     }
 
     /// Asks the client for approvals of these calls: each is an item `mcp_approval_request`, which an input item
@@ -95,26 +82,6 @@ impl OpenAiResponses {
         match self.approvals.as_ref().and_then(|approvals| approvals.find(call)) {
             Some(id) => items.approval(&id, call, &self.info.model, events, frames),
             None => items.call(call, &self.info.id, events, frames),
-        }
-    }
-
-    fn tool(&mut self, event: &ToolEvent, frames: &mut Frames) {
-        if !self.shows_server_tools {
-            return;
-        }
-        let arguments = match &event.kind {
-            ToolEventKind::Started { arguments } => arguments.as_str(),
-            _ => self.turn.arguments(event.block),
-        };
-        let place = format!("{}_{}", self.info.id, self.turn.part_id(event.block));
-        let (items, events) = (&mut self.items, &mut self.events);
-        if !matches!(event.kind, ToolEventKind::Progress(_)) {
-            // A call that never starts is shown with its result.
-            let of = (place.as_str(), self.info.model.as_str());
-            self.tools.begin(event, arguments, of, items, events, frames);
-        }
-        if let Some(result) = event.result() {
-            self.tools.end(event.block, result, items, events, frames);
         }
     }
 
@@ -208,7 +175,6 @@ impl Encoder for OpenAiResponses {
             }
             Chunk::Closed { block, .. } => self.items.close(*block, events, frames),
             Chunk::AttemptRestarted { .. } => self.items.close_all(events, frames),
-            Chunk::Tool(event) => self.tool(event, frames),
             Chunk::Completed(response) => {
                 self.items.close_all(events, frames);
                 let calls = self.turn.client_calls(response);
@@ -488,97 +454,5 @@ impl Items {
     fn next(&mut self) -> usize {
         self.begun += 1;
         self.begun - 1
-    }
-}
-
-/// The calls of server tools that run, as items `mcp_call`.
-#[derive(Debug, Default)]
-struct Tools {
-    running: BTreeMap<BlockId, Call>,
-}
-
-#[derive(Debug)]
-struct Call {
-    index: usize,
-    id: String,
-    name: String,
-    server: String,
-    arguments: String,
-}
-
-impl Call {
-    fn item(&self, status: &str, arguments: &str) -> Value {
-        json!({
-            "type": "mcp_call", "id": self.id, "status": status, "server_label": self.server, "name": self.name,
-            "arguments": arguments, "output": null, "error": null, "approval_request_id": null,
-        })
-    }
-
-    /// Returns the fields that name the item, and one more.
-    fn place(&self, field: Option<(&str, Value)>) -> Value {
-        let mut place = json!({"item_id": self.id, "output_index": self.index});
-        if let (Some(fields), Some((field, value))) = (place.as_object_mut(), field) {
-            fields.insert(field.into(), value);
-        }
-        place
-    }
-}
-
-impl Tools {
-    /// Begins the item of a call, unless it has begun. `of` is the end of its id, and the name of the server.
-    fn begin(
-        &mut self,
-        event: &ToolEvent,
-        arguments: &str,
-        (place, server): (&str, &str),
-        items: &mut Items,
-        events: &mut Events,
-        frames: &mut Frames,
-    ) {
-        if self.running.contains_key(&event.block) {
-            return;
-        }
-        let call = Call {
-            index: items.next(),
-            id: format!("mcp_{place}"),
-            name: event.name.to_string(),
-            server: server.to_owned(),
-            arguments: arguments.to_owned(),
-        };
-        let added = json!({"output_index": call.index, "item": call.item("in_progress", "")});
-        events.write("response.output_item.added", added, frames);
-        events.write("response.mcp_call.in_progress", call.place(None), frames);
-        let piece = call.place(Some(("delta", arguments.into())));
-        events.write("response.mcp_call_arguments.delta", piece, frames);
-        let all = call.place(Some(("arguments", arguments.into())));
-        events.write("response.mcp_call_arguments.done", all, frames);
-        self.running.insert(event.block, call);
-    }
-
-    /// Ends the item of a call with its result.
-    fn end(
-        &mut self,
-        block: BlockId,
-        result: &ToolResult,
-        items: &mut Items,
-        events: &mut Events,
-        frames: &mut Frames,
-    ) {
-        let Some(call) = self.running.remove(&block) else { return };
-        let text = result.text();
-        let (name, status, field, value) = match result.is_error {
-            true => {
-                let content = json!([{"type": "text", "text": text}]);
-                let error = json!({"type": "mcp_tool_execution_error", "content": content});
-                ("response.mcp_call.failed", "failed", "error", error)
-            }
-            false => ("response.mcp_call.completed", "completed", "output", text.into()),
-        };
-        events.write(name, call.place(None), frames);
-        let mut item = call.item(status, &call.arguments);
-        if let Some(fields) = item.as_object_mut() {
-            fields.insert(field.into(), value);
-        }
-        items.finish(call.index, item, events, frames);
     }
 }

@@ -86,12 +86,10 @@ const ROWS: &[Row] = &[
     ("AG-UI", "/result/incomplete/reason", REASONS),
     ("AG-UI", "/result/incomplete/message", NOTICES),
     ("Chat Completions", "/choices/0/finish_reason", COMPLETION),
-    ("Chat Completions with all", "/choices/0/finish_reason", COMPLETION),
+    ("Chat Completions with usage", "/choices/0/finish_reason", COMPLETION),
     ("Responses", "/response/status", STATUS),
     ("Responses", "/response/incomplete_details/reason", DETAILS),
-    ("Responses with all", "/response/incomplete_details/reason", DETAILS),
     ("Messages", "/delta/stop_reason", MESSAGE),
-    ("Messages with all", "/delta/stop_reason", MESSAGE),
     ("JSON lines", "/finish/reason", OWN),
 ];
 

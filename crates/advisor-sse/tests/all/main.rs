@@ -12,7 +12,6 @@ mod other_forms;
 mod parts;
 mod pinned;
 mod protocols;
-mod server_tools;
 mod table;
 mod turns;
 mod validate;

@@ -223,14 +223,12 @@ fn sources_of_one_block_have_ids_of_their_own() {
     assert_eq!(ids, ["source-1", "source-2"]);
 }
 
-/// The places of a result and of its call, in the frames of a protocol. Responses name the tool in place of the call.
-const RESULTS: [(&str, &str, &str); 6] = [
+/// The places of a result and of its call, in the frames of a protocol.
+const RESULTS: [(&str, &str, &str); 4] = [
     ("chat events", "/result", "/id"),
     ("chat events with blocks", "/result", "/id"),
     ("UI messages", "/output", "/toolCallId"),
     ("AG-UI", "/content", "/toolCallId"),
-    ("Chat Completions with all", "/server_tool/result", "/server_tool/id"),
-    ("Messages with all", "/content_block/content/0/text", "/content_block/tool_use_id"),
 ];
 
 #[tokio::test]
@@ -244,6 +242,4 @@ async fn tools_end_in_their_own_order_and_once() {
     for (protocol, result, call) in RESULTS {
         assert_eq!(shown(protocol, result, call), [["c2", "early"], ["c1", "late"]], "{protocol}");
     }
-    let items = shown("Responses with all", "/item/output", "/item/name");
-    assert_eq!(items, [["fast", "early"], ["slow", "late"]]);
 }

@@ -96,3 +96,16 @@ async fn frames_without_their_end_are_refused() {
         }
     }
 }
+
+/// Clients of providers' protocols would run the tools of the server.
+#[tokio::test]
+async fn tools_of_the_server_are_no_calls_of_the_client() {
+    let turns = turns::all().await;
+    let (_, turn) = turns.iter().find(|(name, _)| *name == "one call").unwrap();
+    for (protocol, encoder, _) in protocols() {
+        if ["Chat Completions", "Responses", "Messages"].contains(&protocol) {
+            let stream = encode(encoder(), Frames::new(), turn);
+            assert!(!stream.contains("weather") && !stream.contains("clear"), "{protocol}: {stream}");
+        }
+    }
+}

@@ -39,21 +39,11 @@ pub(crate) fn protocols() -> Vec<Protocol> {
         ("AG-UI", || Box::new(AgUi::new("t1", "r1")), check!(validate::ag_ui)),
         ("Chat Completions", || Box::new(OpenAiChat::new(info())), check!(validate::openai_chat)),
         (
-            "Chat Completions with all",
-            || Box::new(OpenAiChat::new(info()).with_usage().with_server_tools()),
+            "Chat Completions with usage",
+            || Box::new(OpenAiChat::new(info()).with_usage()),
             check!(validate::openai_chat),
         ),
         ("Responses", || Box::new(OpenAiResponses::new(info())), check!(validate::openai_responses)),
-        (
-            "Responses with all",
-            || Box::new(OpenAiResponses::new(info()).with_server_tools()),
-            check!(validate::openai_responses),
-        ),
-        (
-            "Messages with all",
-            || Box::new(AnthropicMessages::new(info()).with_server_tools()),
-            check!(validate::anthropic_messages),
-        ),
         ("Messages", || Box::new(AnthropicMessages::new(info())), check!(validate::anthropic_messages)),
         ("JSON lines", || Box::new(JsonLines::new()), |stream, _| items(stream.lines())),
         ("plain text", || Box::new(PlainText::new()), plain),

@@ -59,7 +59,7 @@ async fn keep_alive_is_allowed_between_any_frames() {
 fn keep_alives_have_the_documented_bytes() {
     for (protocol, encoder, _) in protocols() {
         let expected = match protocol {
-            "Messages" | "Messages with all" => "event: ping\ndata: {\"type\":\"ping\"}\n\n",
+            "Messages" => "event: ping\ndata: {\"type\":\"ping\"}\n\n",
             "JSON lines" => "{\"type\":\"keep_alive\"}\n",
             "plain text" => "",
             _ => ": keep-alive\n\n",

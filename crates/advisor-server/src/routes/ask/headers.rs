@@ -18,18 +18,6 @@ pub(in crate::routes) fn header<'a>(headers: &'a HeaderMap, name: &str) -> Resul
     })
 }
 
-/// Checks whether a client wants to see the tools that the server runs.
-///
-/// # Errors
-/// For another value than `shown` or `hidden`.
-pub(in crate::routes) fn server_tools(headers: &HeaderMap) -> Result<bool, Refusal> {
-    match headers.get("x-server-tools").map(HeaderValue::as_bytes) {
-        None | Some(b"hidden") => Ok(false),
-        Some(b"shown") => Ok(true),
-        Some(_) => Err(Refusal::bad_request("`x-server-tools` is `shown` or `hidden`")),
-    }
-}
-
 /// Returns the policy that a client of a route with resumption wants. By default, its turn continues.
 ///
 /// # Errors

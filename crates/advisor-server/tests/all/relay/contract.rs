@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use advisor_core::{ConversationKey, TurnId};
-use advisor_server::{Appended, Begun, InMemoryRelay, RunBatch, RunEnd, RunState, TurnRelay, TurnRun};
+use advisor_server::{Appended, Begun, RunBatch, RunEnd, RunState, TurnRelay, TurnRun};
+
+use super::in_memory::InMemoryRelay;
 
 pub(crate) fn run_of(tenant: &str, conversation: &str, turn: &str, kept: usize) -> TurnRun {
     let key = ConversationKey::in_tenant(tenant, conversation).unwrap();

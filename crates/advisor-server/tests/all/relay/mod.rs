@@ -2,6 +2,7 @@
 
 mod contract;
 mod faults;
+pub(crate) mod in_memory;
 mod processes;
 mod redis;
 

@@ -4,9 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use advisor_core::{ConversationKey, TurnId, async_trait};
-use advisor_server::{
-    Appended, Begun, InMemoryRelay, RelayError, RunBatch, RunPage, ServerLimits, TurnRelay, TurnRun,
-};
+use advisor_server::{Appended, Begun, RelayError, RunBatch, RunPage, ServerLimits, TurnRelay, TurnRun};
 use advisor_testkit::{Answer, ScriptedModel};
 use axum::body::Body;
 use axum::http::{Request, Response};
@@ -15,6 +13,7 @@ use chat_memory_advisor::store::ConversationStore;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
+use crate::relay::in_memory::InMemoryRelay;
 use crate::setting::{Setting, json_of, setting_over, text};
 
 /// Two processes. Clients begin turns at the first one.

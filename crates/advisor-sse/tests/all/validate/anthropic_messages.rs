@@ -1,7 +1,5 @@
 //! Checks a stream of `AnthropicMessages` by the rules of its protocol.
 
-use std::collections::BTreeSet;
-
 use advisor_sse::Frame;
 use serde_json::{Value, json};
 
@@ -26,8 +24,6 @@ struct State {
     stage: Stage,
     blocks: u64,
     has_calls: bool,
-    /// The ids of the calls of server tools.
-    server_calls: BTreeSet<String>,
 }
 
 #[derive(Debug, Default)]
@@ -40,8 +36,6 @@ enum Stage {
         delta: &'static str,
         field: &'static str,
     },
-    /// A block without deltas is open.
-    InWhole,
     Ended,
 }
 
@@ -67,18 +61,17 @@ impl State {
                 }
                 self.check_index(&event, self.blocks - 1)?;
             }
-            ("content_block_stop", Stage::InBlock { .. } | Stage::InWhole) => {
+            ("content_block_stop", Stage::InBlock { .. }) => {
                 self.check_index(&event, self.blocks - 1)?;
                 self.stage = Stage::Between;
             }
             ("message_delta", stage @ Stage::Between) => {
                 let reason = text(at(&event, "/delta"), "stop_reason")?;
                 require((reason == "tool_use") == self.has_calls, "the reason tells of calls")?;
-                require(self.server_calls.is_empty(), "each call of a server tool has a result")?;
                 require(at(&event, "/usage/output_tokens").is_u64(), "the end has token counts")?;
                 *stage = Stage::Ended;
             }
-            ("ping", Stage::Between | Stage::InBlock { .. } | Stage::InWhole | Stage::Ended) => {}
+            ("ping", Stage::Between | Stage::InBlock { .. } | Stage::Ended) => {}
             ("message_stop", Stage::Ended) => return Ok(Next::End),
             ("error", _) => {
                 text(at(&event, "/error"), "type").and(text(at(&event, "/error"), "message"))?;
@@ -97,7 +90,6 @@ impl State {
             "text" => ("text_delta", "text"),
             "thinking" => ("thinking_delta", "thinking"),
             "tool_use" => ("input_json_delta", "partial_json"),
-            "mcp_tool_use" | "mcp_tool_result" => return self.open_whole(block, kind),
             other => return Err(format!("the block `{other}` is unknown")),
         };
         if kind == "tool_use" {
@@ -110,23 +102,6 @@ impl State {
         }
         self.blocks += 1;
         self.stage = Stage::InBlock { delta, field };
-        Ok(())
-    }
-
-    /// Opens a block of a tool of the server.
-    fn open_whole(&mut self, block: &Value, kind: &str) -> Result<(), String> {
-        require(!self.has_calls, "calls come last")?;
-        if kind == "mcp_tool_use" {
-            text(block, "name").and(text(block, "server_name"))?;
-            require(at(block, "/input").is_object(), "the input of a server tool is an object")?;
-            self.server_calls.insert(text(block, "id")?.to_owned());
-        } else {
-            let id = text(block, "tool_use_id")?;
-            require(self.server_calls.remove(id), "a result follows its call")?;
-            require(at(block, "/content").is_array(), "a result has a list of contents")?;
-        }
-        self.blocks += 1;
-        self.stage = Stage::InWhole;
         Ok(())
     }
 

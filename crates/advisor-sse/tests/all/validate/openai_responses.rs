@@ -104,10 +104,6 @@ impl State {
             text(item, "call_id").and(text(item, "name"))?;
             self.lives.open("text", id)?;
         }
-        if kind == "mcp_call" {
-            text(item, "name").and(text(item, "server_label"))?;
-            self.lives.open("text", id).and(self.lives.open("run", id))?;
-        }
         if kind == "mcp_approval_request" {
             text(item, "name").and(text(item, "arguments")).and(text(item, "server_label"))?;
         }
@@ -153,11 +149,6 @@ impl State {
                 text(at(event, "/annotation"), "url").and(text(at(event, "/annotation"), "title"))?;
                 self.lives.extend("text", id)
             }
-            ("run", "in_progress") => self.lives.extend("run", id),
-            ("run", "completed" | "failed") => {
-                self.lives.is_closed("text", id)?;
-                self.lives.close("run", id)
-            }
             (_, "delta") => {
                 shown.push_str(text(event, "delta")?);
                 self.lives.extend("text", id)
@@ -181,17 +172,15 @@ fn place_of(family: &str) -> Option<(&'static str, Option<&'static str>, &'stati
         "response.refusal" => ("refusal", Some("/content_index"), "refusal"),
         "response.reasoning_summary_text" => ("summary_text", Some("/summary_index"), "text"),
         "response.function_call_arguments" => ("function_call", None, "arguments"),
-        "response.mcp_call_arguments" => ("mcp_call", None, "arguments"),
-        "response.mcp_call" => ("mcp_call", None, "run"),
         _ => return None,
     })
 }
 
 /// Returns the type of an item or of a part.
 fn kind_of(part: &Value) -> Result<&'static str, String> {
-    const KINDS: [&str; 8] = [
-        "message", "reasoning", "function_call", "mcp_call", "mcp_approval_request", "output_text",
-        "refusal", "summary_text",
+    const KINDS: [&str; 7] = [
+        "message", "reasoning", "function_call", "mcp_approval_request", "output_text", "refusal",
+        "summary_text",
     ];
     let kind = text(part, "type")?;
     let known = KINDS.into_iter().find(|known| *known == kind);

@@ -1,37 +1,19 @@
 //! `InMemoryRelay`: several servers of one process.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use advisor_core::{ConversationKey, TurnId, async_trait};
+use advisor_server::{Appended, Begun, RelayError, RunBatch, RunEnd, RunPage, RunState, TurnRelay, TurnRun};
 use tokio::time::Instant;
 
-use super::{
-    Appended, Begun, PAGE_BYTES, PAGE_ITEMS, RelayError, RunBatch, RunEnd, RunPage, RunState, TurnRelay,
-    TurnRun,
-};
-
-/// A relay for several servers in one process, such as in tests of your service. Clones share the turns.
-///
-/// # Example
-/// ```
-/// use advisor_core::ChatClient;
-/// use advisor_server::{ChatServer, InMemoryRelay};
-/// use advisor_testkit::{Answer, ScriptedModel};
-/// use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore};
-///
-/// # fn main() -> advisor_core::Result<()> {
-/// let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
-/// let model = ScriptedModel::new([Answer::from_text("It is noon.")]);
-/// let client = ChatClient::builder(model).advisor(memory.clone()).build()?;
-/// let relay = InMemoryRelay::new();
-/// // A client of one of them can join a turn of the other.
-/// let servers = [(); 2].map(|()| ChatServer::new(client.clone(), memory.clone()).with_relay(relay.clone()));
-/// # let _ = servers;
-/// # Ok(()) }
-/// ```
+/// A relay for several servers in one process. Clones share the turns.
 #[derive(Debug, Clone, Default)]
-pub struct InMemoryRelay(Arc<Mutex<Conversations>>);
+pub(crate) struct InMemoryRelay(Arc<Mutex<Conversations>>);
+
+/// The items and bytes of a page, at most. One item may be larger.
+const PAGE_ITEMS: usize = 256;
+const PAGE_BYTES: usize = 1 << 20;
 
 /// The turns of each conversation, in the order of their beginnings.
 type Conversations = HashMap<ConversationKey, Vec<Kept>>;
@@ -55,14 +37,13 @@ enum Progress {
 
 impl InMemoryRelay {
     /// Creates a relay without turns.
-    #[must_use]
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::default()
     }
 
     /// Returns the conversations, without turns that are no longer kept.
     fn kept(&self) -> MutexGuard<'_, Conversations> {
-        let mut conversations = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut conversations = self.0.lock().unwrap();
         let now = Instant::now();
         conversations.retain(|_, turns| {
             turns.retain(|kept| now < kept.kept_until);

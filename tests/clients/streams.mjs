@@ -33,8 +33,15 @@ const answering = (stream, keepAlive = ": keep-alive\n\n") => async () => {
   return new Response(body, { headers: { "content-type": "text/event-stream", "cache-control": "no-cache" } });
 };
 
-/** Returns the text of a turn with its pictures, without breaks and notices. */
-const textOf = (streams) => streams["plain text"].replaceAll("\n\n", "").replace("[the answer begins again]", "").replace(/\[[^\]]*\]\n$/, "");
+/** Returns the text of a turn with its pictures, without breaks. */
+const textOf = (streams) => {
+  const lines = streams["JSON lines"].trim().split("\n").map((line) => JSON.parse(line));
+  const shown = lines.filter(({ type }) => type === "delta").map(({ delta: { type, value } }) => {
+    if (type === "media") return `![image](${value.source.url ?? `data:${value.mime};base64,${value.source.bytes}`})`;
+    return type === "text" || type === "refusal" ? value : "";
+  });
+  return shown.join("").replaceAll("\n\n", "");
+};
 
 /** Returns the text of a turn without its pictures, which some protocols have elsewhere. */
 const wordsOf = (streams) => textOf(streams).replaceAll(/!\[image\]\([^)]*\)/g, "");

@@ -101,16 +101,6 @@ impl Breaks {
         let before = self.last.replace((block, BlockKind::Reasoning));
         before.is_some_and(|(last, _)| last != block)
     }
-
-    /// Checks whether there was a text.
-    pub(crate) fn has_text(&self) -> bool {
-        self.last.is_some()
-    }
-
-    /// Forgets the texts, since what follows is separated already.
-    pub(crate) fn reset(&mut self) {
-        self.last = None;
-    }
 }
 
 /// The text that the last citations belong to, as numbers of characters.

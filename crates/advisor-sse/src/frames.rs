@@ -97,13 +97,6 @@ impl Frames {
         }
     }
 
-    /// Appends bare text.
-    pub fn text(&mut self, text: &str) {
-        if self.is_new() {
-            self.bytes.extend_from_slice(text.as_bytes());
-        }
-    }
-
     /// Removes and returns the bytes written so far.
     pub fn take(&mut self) -> Bytes {
         std::mem::take(&mut self.bytes).into()

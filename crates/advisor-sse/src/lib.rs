@@ -9,7 +9,6 @@
 //! | [`OpenAiResponses`] | Responses | OpenAI clients |
 //! | [`AnthropicMessages`] | Messages | Anthropic clients |
 //! | [`JsonLines`] | chunks in their own JSON form | programs that fold chunks |
-//! | [`PlainText`] | the text alone | `curl` |
 
 mod approvals;
 mod content;
@@ -30,6 +29,5 @@ pub use protocols::chat_events::ChatEvents;
 pub use protocols::json_lines::JsonLines;
 pub use protocols::openai_chat::OpenAiChat;
 pub use protocols::openai_responses::OpenAiResponses;
-pub use protocols::plain_text::PlainText;
 pub use protocols::ui_messages::UiMessages;
 pub use turn::CallIds;

@@ -147,9 +147,19 @@ impl<E: Encoder> Sending<E> {
 mod tests {
     use std::task::Poll;
 
-    use advisor_sse::PlainText;
-
     use super::*;
+
+    /// A protocol without keep-alives.
+    struct Silent;
+
+    impl Encoder for Silent {
+        fn begin(&mut self, _: &mut Frames) {}
+        fn chunk(&mut self, _: &Chunk, _: &mut Frames) {}
+        fn failure(&mut self, _: &Failure, _: &mut Frames) {}
+        fn keep_alive(&self) -> &'static [u8] {
+            b""
+        }
+    }
 
     /// A protocol without keep-alives sends nothing while it waits, and looks again only after a further time.
     #[tokio::test(start_paused = true)]
@@ -161,7 +171,7 @@ mod tests {
         });
         let mut sending = Sending {
             reader: reader.boxed(),
-            encoding: Encoding::new(PlainText::new()),
+            encoding: Encoding::new(Silent),
             first: None,
             sent_at: Instant::now(),
             request: RequestId::from_headers(&axum::http::HeaderMap::new()),

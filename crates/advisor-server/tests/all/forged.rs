@@ -87,17 +87,3 @@ async fn forged_results_in_a_message_of_the_user_are_not_taken_over() {
     assert_eq!(refused(response, StatusCode::BAD_REQUEST).await, "history_not_found");
     assert_eq!(setting.model.calls(), 0);
 }
-
-/// The server's own protocols have one message.
-#[tokio::test]
-async fn forged_histories_are_unknown_fields() {
-    let setting = setting([]);
-    for path in ["/api/chat", "/api/chunks"] {
-        for field in ["messages", "history"] {
-            let body = json!({"message": "And then?", "conversation": "c1", field: [forged("assistant")]});
-            let response = setting.post(path, &body).await;
-            assert_eq!(refused(response, StatusCode::BAD_REQUEST).await, "invalid_request", "{path}");
-        }
-    }
-    assert_eq!(setting.model.calls(), 0);
-}

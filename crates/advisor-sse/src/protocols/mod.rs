@@ -6,5 +6,4 @@ pub(crate) mod chat_events;
 pub(crate) mod json_lines;
 pub(crate) mod openai_chat;
 pub(crate) mod openai_responses;
-pub(crate) mod plain_text;
 pub(crate) mod ui_messages;

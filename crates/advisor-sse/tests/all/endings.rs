@@ -127,7 +127,7 @@ async fn endings_have_the_words_of_each_protocol() {
             );
         }
     }
-    for (protocol, ..) in protocols.iter().filter(|(name, ..)| *name != "plain text") {
+    for (protocol, ..) in &protocols {
         assert!(ROWS.iter().any(|(name, ..)| name == protocol), "{protocol} has no row");
     }
 }
@@ -141,21 +141,6 @@ async fn a_cut_answer_is_told() {
             assert_ne!(stream, &streams[0], "{reason:?} in {protocol}");
         }
     }
-}
-
-#[tokio::test]
-async fn plain_text_ends_with_a_notice() {
-    use advisor_sse::PlainText;
-    let streams =
-        endings().await.into_iter().map(|turn| encode(Box::new(PlainText::new()), Frames::new(), &turn));
-    let expected = NOTICES.map(|notice| notice.map_or(String::new(), |notice| format!("\n\n[{notice}]\n")));
-    let [whole, calls, rest @ ..] = expected;
-    let expected =
-        [whole, calls].into_iter().zip(["It is", ""]).map(|(notice, text)| format!("{text}{notice}"));
-    let rest = rest.into_iter().map(|notice| format!("It is{notice}"));
-    assert_eq!(streams.collect::<Vec<_>>(), expected.chain(rest).collect::<Vec<_>>());
-    let empty = play([Answer::new().finish(FinishReason::Length).done()]).await;
-    assert_eq!(encode(Box::new(PlainText::new()), Frames::new(), &empty), format!("[{LENGTH}]\n"));
 }
 
 /// A message without any part has one that says why.

@@ -2,7 +2,7 @@
 
 /// Returns whether the protocol has server-sent events.
 pub(crate) fn has_events(protocol: &str) -> bool {
-    !["JSON lines", "plain text"].contains(&protocol)
+    protocol != "JSON lines"
 }
 
 /// Returns the frames of a stream: its events, or its lines.

@@ -52,7 +52,6 @@ fn rows() -> Vec<(&'static str, &'static str, Answer)> {
 fn column(protocol: &str) -> &'static str {
     match protocol {
         "AG-UI" => "`AgUi`",
-        "plain text" => "`PlainText`",
         _ if protocol.starts_with("chat events") => "`ChatEvents`",
         _ if protocol.starts_with("UI messages") => "`UiMessages`",
         _ if protocol.starts_with("Chat Completions") => "`OpenAiChat`",

@@ -1,23 +1,10 @@
-//! Plain text and lines of JSON.
+//! Lines of JSON.
 
 use advisor_core::{ChatResponse, Chunk, FinishReason, Message, MessageList, StreamItem};
-use advisor_sse::{Encoder, Frames, JsonLines, PlainText};
-use advisor_testkit::Answer;
+use advisor_sse::{Encoder, Frames, JsonLines};
 
 use crate::table::encode;
-use crate::turns::{self, play};
-
-#[tokio::test]
-async fn plain_text_has_the_text_only() {
-    let call = Answer::new().reasoning("Hm.").text("Let me look.").call("c1", "weather", "{}").done();
-    let turn = play([call, Answer::from_text("It is sunny.")]).await;
-    assert_eq!(encode(Box::new(PlainText::new()), Frames::new(), &turn), "Let me look.\n\nIt is sunny.");
-    let failed = play([Answer::new().text("It is")]).await;
-    assert_eq!(
-        encode(Box::new(PlainText::new()), Frames::new(), &failed),
-        "It is\n\n[the answer broke off]\n"
-    );
-}
+use crate::turns;
 
 #[tokio::test]
 async fn lines_of_json_are_the_chunks() {

@@ -1,9 +1,9 @@
 //! All protocols, and a turn in each of them. `tests/wire` of the workspace takes this file, too.
 
-use advisor_core::{BlockDelta, Chunk, MediaSource, Result, StreamItem};
+use advisor_core::{Chunk, Result, StreamItem};
 use advisor_sse::{
     AgUi, AnswerInfo, AnthropicMessages, ChatEvents, Encoder, Encoding, Frame, Frames, JsonLines, OpenAiChat,
-    OpenAiResponses, PlainText, UiMessages,
+    OpenAiResponses, UiMessages,
 };
 
 use crate::validate;
@@ -46,7 +46,6 @@ pub(crate) fn protocols() -> Vec<Protocol> {
         ("Responses", || Box::new(OpenAiResponses::new(info())), check!(validate::openai_responses)),
         ("Messages", || Box::new(AnthropicMessages::new(info())), check!(validate::anthropic_messages)),
         ("JSON lines", || Box::new(JsonLines::new()), |stream, _| items(stream.lines())),
-        ("plain text", || Box::new(PlainText::new()), plain),
     ]
 }
 
@@ -71,45 +70,6 @@ enum Place {
     Before,
     Within,
     Behind,
-}
-
-/// Checks that a stream is the text and its pictures, with a break between rounds and around pictures,
-/// and a notice in brackets at its end.
-fn plain(stream: &str, turn: &[Result<Chunk>]) -> Result<(), String> {
-    let (mut rest, mut last) = (stream, None);
-    let without =
-        |rest, piece: &str| str::strip_prefix(rest, piece).ok_or(format!("no {piece:?} at {rest:?}"));
-    for chunk in turn.iter().filter_map(|item| item.as_ref().ok()) {
-        match chunk {
-            Chunk::Delta { block, delta } => {
-                let is_media = match delta {
-                    BlockDelta::Text(_) | BlockDelta::Refusal(_) => false,
-                    BlockDelta::Media(media) if !matches!(media.source, MediaSource::ProviderFile(_)) => true,
-                    _ => continue,
-                };
-                let follows = |(round, was_media)| round != block.round || is_media || was_media;
-                if last.replace((block.round, is_media)).is_some_and(follows) {
-                    rest = without(rest, "\n\n")?;
-                }
-                rest = match delta {
-                    BlockDelta::Text(piece) | BlockDelta::Refusal(piece) => without(rest, piece)?,
-                    _ => {
-                        let (_, link) = rest.split_once("](").ok_or("media are no link")?;
-                        link.split_once(')').ok_or("a link has no end")?.1
-                    }
-                };
-            }
-            Chunk::AttemptRestarted { .. } if last.take().is_some() => {
-                rest = without(rest, "\n\n[the answer begins again]\n\n")?;
-            }
-            _ => {}
-        }
-    }
-    match rest {
-        "" => Ok(()),
-        end if end.trim_start().starts_with('[') && end.ends_with("]\n") => Ok(()),
-        _ => Err(format!("{rest:?} follows the text")),
-    }
 }
 
 /// Encodes a whole turn.

@@ -3,13 +3,8 @@
 use advisor_sse::Frames;
 
 use crate::frames::frames_of;
-use crate::table::{Protocol, encode, protocols};
+use crate::table::{encode, protocols};
 use crate::turns;
-
-/// The protocols whose frames are separate. A part of a plain text is a text, too.
-fn framed() -> impl Iterator<Item = Protocol> {
-    protocols().into_iter().filter(|(protocol, ..)| *protocol != "plain text")
-}
 
 /// Returns changes of a stream that no protocol allows.
 fn changes(frames: &[&str]) -> [(&'static str, String); 5] {
@@ -30,7 +25,7 @@ fn changes(frames: &[&str]) -> [(&'static str, String); 5] {
 #[tokio::test]
 async fn changed_streams_are_refused() {
     for (name, turn) in turns::all().await {
-        for (protocol, encoder, check) in framed() {
+        for (protocol, encoder, check) in protocols() {
             let stream = encode(encoder(), Frames::new(), &turn);
             let changes = changes(&frames_of(protocol, &stream));
             for (change, changed) in changes.into_iter().filter(|(_, changed)| *changed != stream) {
@@ -44,7 +39,7 @@ async fn changed_streams_are_refused() {
 #[tokio::test]
 async fn keep_alive_is_allowed_between_any_frames() {
     for (name, turn) in turns::all().await {
-        for (protocol, encoder, check) in framed() {
+        for (protocol, encoder, check) in protocols() {
             let alive = std::str::from_utf8(encoder().keep_alive()).unwrap().to_owned();
             let stream = encode(encoder(), Frames::new(), &turn);
             let kept = frames_of(protocol, &stream).join(&alive);
@@ -61,7 +56,6 @@ fn keep_alives_have_the_documented_bytes() {
         let expected = match protocol {
             "Messages" => "event: ping\ndata: {\"type\":\"ping\"}\n\n",
             "JSON lines" => "{\"type\":\"keep_alive\"}\n",
-            "plain text" => "",
             _ => ": keep-alive\n\n",
         };
         assert_eq!(encoder().keep_alive(), expected.as_bytes(), "{protocol}");
@@ -73,16 +67,12 @@ fn headers_keep_proxies_from_holding_a_stream_back() {
     for (protocol, encoder, _) in protocols() {
         let kind = match protocol {
             "JSON lines" => "application/x-ndjson",
-            "plain text" => "text/plain; charset=utf-8",
             _ => "text/event-stream",
         };
         let mut expected =
             vec![("content-type", kind), ("cache-control", "no-store"), ("x-accel-buffering", "no")];
         if protocol.starts_with("UI messages") {
             expected.push(("x-vercel-ai-ui-message-stream", "v1"));
-        }
-        if protocol == "plain text" {
-            expected.push(("x-content-type-options", "nosniff"));
         }
         assert_eq!(encoder().headers(), expected, "{protocol}");
     }

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use advisor_core::{JSON_VERSION, Turn};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// The events of one journal. Later ones are not kept, and [`CUT`] stands in their place.
 const EVENTS: usize = 4_096;
@@ -24,14 +24,7 @@ struct Shared {
     events: Mutex<Vec<Event>>,
 }
 
-/// The JSON form of a journal.
 #[derive(Serialize)]
-pub(crate) struct WrittenJournal {
-    version: u32,
-    events: Vec<Event>,
-}
-
-#[derive(Clone, Serialize)]
 struct Event {
     label: String,
     /// The milliseconds since the turn began.
@@ -62,10 +55,10 @@ impl TurnJournal {
         }
     }
 
-    /// Returns the events so far, to be written as JSON.
-    pub(crate) fn written(&self) -> WrittenJournal {
-        let events = self.0.events.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        WrittenJournal { version: JSON_VERSION, events }
+    /// Returns the events so far, in the JSON form of a journal.
+    pub(crate) fn written(&self) -> Value {
+        let events = self.0.events.lock().unwrap_or_else(PoisonError::into_inner);
+        json!({"version": JSON_VERSION, "events": *events})
     }
 }
 
@@ -79,11 +72,12 @@ mod tests {
         for _ in 0..EVENTS {
             journal.record("model.ask r1", Value::Null);
         }
-        assert_eq!(journal.written().events.len(), EVENTS);
+        assert_eq!(journal.written()["events"].as_array().unwrap().len(), EVENTS);
         for _ in 0..2 {
             journal.record("model.end r1", Value::Null);
         }
-        let events = journal.written().events;
-        assert_eq!((events.len(), events.last().unwrap().label.as_str()), (EVENTS + 1, CUT));
+        let written = journal.written();
+        let events = written["events"].as_array().unwrap();
+        assert_eq!((events.len(), &events.last().unwrap()["label"]), (EVENTS + 1, &json!(CUT)));
     }
 }

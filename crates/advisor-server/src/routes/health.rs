@@ -3,20 +3,14 @@
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use serde::Serialize;
+use serde_json::json;
 
 use crate::ChatServer;
 use crate::refusal::Refusal;
 
-/// The state of the server.
-#[derive(Debug, Serialize)]
-struct Status {
-    status: &'static str,
-}
-
 /// Answers while the process runs.
 pub(in crate::routes) async fn alive() -> Response {
-    Json(Status { status: "alive" }).into_response()
+    Json(json!({"status": "alive"})).into_response()
 }
 
 /// Answers whether turns can begin: the server is not stopping, and the store answers.
@@ -25,5 +19,5 @@ pub(in crate::routes) async fn ready(State(server): State<ChatServer>) -> Result
         return Err(Refusal::stopping());
     }
     server.readiness().check(server.memory()).await?;
-    Ok(Json(Status { status: "ready" }).into_response())
+    Ok(Json(json!({"status": "ready"})).into_response())
 }

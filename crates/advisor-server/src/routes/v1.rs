@@ -6,8 +6,8 @@ use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde::Deserialize;
+use serde_json::{Value, json};
 
 use super::ask::Question;
 use super::ask::content::{Content, SentAnswer, SentMessage, SentResult};
@@ -138,49 +138,24 @@ pub(super) fn info(server: &ChatServer, id: String) -> AnswerInfo {
     AnswerInfo::new(id, server.name().as_str(), since.map_or(0, |since| since.as_secs()))
 }
 
-/// The list of models. Its fields are those of both APIs.
-#[derive(Debug, Serialize)]
-pub(super) struct Models {
-    object: &'static str,
-    data: [Model; 1],
-    has_more: bool,
-    first_id: String,
-    last_id: String,
+/// Returns the chain as a model, with the fields of both APIs.
+fn described(server: &ChatServer) -> Value {
+    json!({
+        "id": server.name(),
+        "object": "model",
+        "created": 0,
+        "owned_by": "advisor-chain",
+        "type": "model",
+        "display_name": server.name(),
+        "created_at": "1970-01-01T00:00:00Z",
+        "lifecycle": "active",
+    })
 }
 
-#[derive(Debug, Serialize)]
-pub(super) struct Model {
-    id: String,
-    object: &'static str,
-    created: u64,
-    owned_by: &'static str,
-    #[serde(rename = "type")]
-    kind: &'static str,
-    display_name: String,
-    created_at: &'static str,
-    lifecycle: &'static str,
-}
-
-impl Model {
-    fn new(server: &ChatServer) -> Self {
-        let name = server.name().to_string();
-        Self {
-            id: name.clone(),
-            object: "model",
-            created: 0,
-            owned_by: "advisor-chain",
-            kind: "model",
-            display_name: name,
-            created_at: "1970-01-01T00:00:00Z",
-            lifecycle: "active",
-        }
-    }
-}
-
-/// Lists the chain as the one model.
-pub(super) async fn models(State(server): State<ChatServer>, _user: User) -> Json<Models> {
-    let (data, id) = ([Model::new(&server)], server.name().to_string());
-    Json(Models { object: "list", data, has_more: false, first_id: id.clone(), last_id: id })
+/// Lists the chain as the one model, in a form that clients of OpenAI and of Anthropic read.
+pub(super) async fn models(State(server): State<ChatServer>, _user: User) -> Json<Value> {
+    let (data, id) = ([described(&server)], server.name());
+    Json(json!({"object": "list", "data": data, "has_more": false, "first_id": id, "last_id": id}))
 }
 
 /// Returns the chain as a model.
@@ -188,8 +163,8 @@ pub(super) async fn model(
     State(server): State<ChatServer>,
     _user: User,
     id: Result<Path<String>, PathRejection>,
-) -> Result<Json<Model>, Refusal> {
+) -> Result<Json<Value>, Refusal> {
     let Path(id) = id?;
     listed(&server, &id)?;
-    Ok(Json(Model::new(&server)))
+    Ok(Json(described(&server)))
 }

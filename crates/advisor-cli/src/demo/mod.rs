@@ -11,14 +11,13 @@ use advisor_chain::memory::store::{
 use advisor_chain::messages::ToolEventKind;
 use advisor_chain::tools::ToolSet;
 use advisor_chain::{
-    AdvisorChain, ChatClient, ChatMemoryAdvisor, ChatRequest, Chunk, ConversationKey, InMemoryStore, Message,
-    Phase, Role, StreamAdvisor, async_trait, from_fn,
+    AdvisorChain, ChatClient, ChatMemoryAdvisor, ChatRequest, Chunk, ConversationKey, InMemoryStore, Phase,
+    StreamAdvisor, async_trait, from_fn,
 };
 use futures::StreamExt;
 
 use self::model::DemoModel;
 use crate::failure::Failure;
-use crate::printable::printable;
 use crate::screen::Screen;
 use crate::screen::output::Output;
 use crate::tools;
@@ -52,7 +51,7 @@ pub(crate) async fn run() -> Result<(), Failure> {
     let client = ChatClient::builder(DemoModel)
         .system("You are a travel assistant.")
         .advisor(tools::tool_loop(&[], &tools)?)
-        .advisor(memory.clone())
+        .advisor(memory)
         .advisor_in(Phase::ModelCall, asking(&order))
         .tools(&tools)
         .build()?;
@@ -61,11 +60,7 @@ pub(crate) async fn run() -> Result<(), Failure> {
     for question in ["How is the weather in Oslo and in Lima?", "And what time is it?"] {
         turn(&client, question, &order, &mut screen).await?;
     }
-    screen.line("── what memory holds ──")?;
-    for message in memory.transcript(&ConversationKey::new("demo")?).await?.iter() {
-        screen.line(line(message))?;
-    }
-    screen.line(format_args!("\n── what happened in which order ──\n{}", order.lines()))?;
+    screen.line(format_args!("── what happened in which order ──\n{}", order.lines()))?;
     Ok(())
 }
 
@@ -142,24 +137,5 @@ impl ConversationStore for OrderedStore {
 
     async fn list(&self, page: &Page) -> StoreResult<Vec<ConversationKey>> {
         self.store.list(page).await
-    }
-}
-
-/// Formats a message for the list of the memory's content.
-fn line(message: &Message) -> String {
-    let text = printable(&message.text());
-    match message.role() {
-        Role::Assistant => {
-            let calls = message
-                .tool_calls()
-                .map(|call| format!("\n             calls {}({}) as {}", call.name, call.arguments, call.id));
-            format!("assistant  {text}{}", calls.collect::<String>())
-        }
-        Role::Tool => {
-            let call = message.tool_result().map_or("", |result| &result.call_id);
-            format!("tool       {text}  (for {call})")
-        }
-        Role::User => format!("user       {text}"),
-        Role::System => format!("system     {text}"),
     }
 }

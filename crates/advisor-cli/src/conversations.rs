@@ -58,7 +58,7 @@ pub(crate) async fn list(arguments: ListArguments, out: &mut impl Write) -> Resu
             writeln!(out, "{}", escaped(key.conversation()))?;
         }
         match keys.into_iter().nth(PAGE - 1) {
-            Some(last) => page = page.after(last),
+            Some(last) => page.after = Some(last),
             None => break,
         }
     }

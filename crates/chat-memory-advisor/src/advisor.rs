@@ -1,25 +1,26 @@
-//! `ChatMemoryAdvisor`: the advisor, its settings, `transcript` and `close_unfinished`.
-
-pub(crate) mod call_start;
-pub(crate) mod client_side_calls;
-mod pending_calls;
-pub(crate) mod turn_page;
+//! `ChatMemoryAdvisor`: the advisor, its settings, and what it tells of conversations.
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use advisor_core::{
-    AdvisorChain, AdvisorInfo, AdvisorRole, ChatRequest, ChunkStream, ConversationKey, MessageList,
-    PendingCalls, Phase, Placement, Result, StreamAdvisor, async_trait,
+    AdvisorChain, AdvisorInfo, AdvisorRole, CallStart, ChatRequest, ChunkStream, ClientSideCall,
+    ConversationKey, MessageList, PendingCalls, Phase, Placement, Result, StreamAdvisor, Turn, TurnId,
+    async_trait,
 };
+use conversation_store::{ConversationStore, EntryId, Snapshot};
 
-use crate::conversation::unfinished_turn::UnfinishedTurn;
-use crate::settings::Settings;
+use crate::conversation::Registry;
+use crate::conversation::close::{end_last_turn, ends_running};
+use crate::store_timeout::StoreTimeout;
+use crate::transcript::repair::{Pieces, Repair, last_with_messages, whole_turns};
+use crate::transcript::summary::{after, message_of};
+use crate::transcript::window::Measure;
 use crate::turn::TurnMemory;
-use crate::turn::reading::{Reading, messages_before_next_turn};
-use crate::{MemoryTexts, OnBusy, OnOverflow, Summarizer, TokenCounter, Window};
-use conversation_store::{ConversationStore, EntryId, StoreError, TimeoutStore};
+use crate::turn::client_side::{LastTurn, append_starts, client_side_calls_of};
+use crate::{OnOverflow, Summarizer, TokenCounter, Window};
 
 /// An advisor that stores each message as it becomes final, and sends the stored conversation to the model.
 ///
@@ -52,9 +53,10 @@ use conversation_store::{ConversationStore, EntryId, StoreError, TimeoutStore};
 /// - [`Fenced`](advisor_core::ErrorKind::Fenced) if another turn took over the conversation.
 /// - [`StoreConflict`](advisor_core::ErrorKind::StoreConflict) if another process changed the conversation.
 /// - [`Store`](advisor_core::ErrorKind::Store) if the conversation cannot be read.
-/// - [`NotPersisted`](advisor_core::ErrorKind::NotPersisted) if an append failed, with the [`StoreError`] as its
-///   source. [`Full`](StoreError::Full) and [`ConversationFull`](StoreError::ConversationFull) stay until
-///   something is deleted.
+/// - [`NotPersisted`](advisor_core::ErrorKind::NotPersisted) if an append failed, with the
+///   [`StoreError`](crate::StoreError) as its source.
+///
+/// An operation of the store that takes longer than thirty seconds fails. Time needs a tokio runtime that has it.
 /// - [`TurnIdReused`](advisor_core::ErrorKind::TurnIdReused) for a turn whose id was used for something else.
 /// - [`Configuration`](advisor_core::ErrorKind::Configuration) for a turn without a conversation,
 ///   and for input with a result that no call waits for.
@@ -118,33 +120,15 @@ impl ChatMemoryAdvisor {
         self
     }
 
-    /// Sets how long each operation of the store may take: 30 seconds by default. It needs a tokio runtime with
-    /// time.
-    ///
-    /// An operation that takes longer fails, as [`StoreError`] describes. A load fails with
-    /// [`Unavailable`](StoreError::Unavailable), an append with [`OutcomeUnknown`](StoreError::OutcomeUnknown)
-    /// after one retry under its key.
-    #[must_use]
-    pub fn with_store_timeout(mut self, time: Duration) -> Self {
-        self.settings.store = Arc::new(TimeoutStore::clone(&self.settings.store).with_timeout(time));
-        self
-    }
-
-    /// Replaces the texts that memory adds to a conversation.
-    ///
-    /// # Errors
-    /// Of kind [`Configuration`](advisor_core::ErrorKind::Configuration) if one of them is empty.
-    pub fn with_texts(mut self, texts: MemoryTexts) -> Result<Self> {
-        texts.validate()?;
-        self.settings.measure.texts = Arc::new(texts);
-        Ok(self)
-    }
-
     /// Sets the token counter. The default is an estimate: [`ApproximateTokens`](crate::ApproximateTokens).
     #[must_use]
     pub fn with_token_counter(mut self, counter: impl TokenCounter) -> Self {
         self.settings.measure.counter = Arc::new(counter);
         self
+    }
+
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
     }
 
     /// Returns the store of the conversations, to list, export or delete them.
@@ -166,7 +150,7 @@ impl ChatMemoryAdvisor {
     /// # Errors
     /// If the conversation cannot be loaded.
     pub async fn transcript(&self, key: &ConversationKey) -> Result<MessageList> {
-        self.transcript_to(key, None, &self.settings.registry.unfinished.turns_in(key)).await
+        self.transcript_to(key, None).await
     }
 
     /// Returns the same for an older branch: the messages for a turn that forks [after](crate::ForkPoint::After)
@@ -175,34 +159,38 @@ impl ChatMemoryAdvisor {
     /// # Errors
     /// If the conversation cannot be loaded or has no such entry.
     pub async fn transcript_of_branch(&self, key: &ConversationKey, tip: EntryId) -> Result<MessageList> {
-        self.transcript_to(key, Some(tip), &[]).await
+        self.transcript_to(key, Some(tip)).await
     }
 
-    async fn transcript_to(
-        &self,
-        key: &ConversationKey,
-        tip: Option<EntryId>,
-        unfinished: &[UnfinishedTurn],
-    ) -> Result<MessageList> {
-        let holder = || self.settings.registry.locks.holder(key).filter(|_| tip.is_none());
+    /// Reads as much as is sent. A turn that is running has its messages so far.
+    async fn transcript_to(&self, key: &ConversationKey, tip: Option<EntryId>) -> Result<MessageList> {
+        let Settings { store, registry, measure, .. } = &self.settings;
+        // The shown text of a turn does not belong on a branch that cuts the turn.
+        let unfinished = if tip.is_none() { registry.unfinished_in(key) } else { Vec::new() };
+        let running = || registry.running_in(key).filter(|_| tip.is_none());
         // A turn may begin or end while the store is read.
-        let before = holder();
-        let snapshot = self
-            .settings
-            .registry
-            .load(&*self.settings.store, key, tip, &Reading::new(&self.settings.measure))
-            .await;
-        let pending = self.settings.registry.summaries.pending(key);
-        let snapshot = snapshot.map_err(StoreError::into_load_error)?;
-        let running: Vec<_> = before.into_iter().chain(holder()).collect();
-        let (summary, filled) = messages_before_next_turn(
-            snapshot,
-            pending.as_ref(),
-            unfinished,
-            &running,
-            &self.settings.measure,
-        );
-        Ok(summary.into_iter().chain(filled.turns.into_iter().flatten()).collect())
+        let before = running();
+        let see = |snapshot: Snapshot| {
+            let running: Vec<_> = before.clone().into_iter().chain(running()).collect();
+            let (covered, unwritten) = (measure.is_covered(&snapshot), registry.unwritten_summary(key));
+            let mut log = whole_turns(snapshot);
+            let runs = ends_running(&log, &running, &unfinished);
+            if !runs {
+                end_last_turn(&mut log, &unfinished);
+            }
+            let summary = measure.summary(&log, unwritten.as_ref());
+            let repair = Repair::from_log(after(&log, summary));
+            let Pieces { earlier, running } = if runs {
+                repair.finish_running()
+            } else {
+                Pieces { earlier: repair.finish(), running: Vec::new() }
+            };
+            let filled = measure.fill(&earlier, &running);
+            let messages = summary.map(message_of).into_iter();
+            let messages = messages.chain(filled.turns.into_iter().flatten()).chain(running).collect();
+            (messages, covered.unwrap_or(filled.full))
+        };
+        registry.load(&**store, key, tip, registry.first_range(key, measure), see).await
     }
 
     /// Closes the dropped turns of this process whose end is not written yet, in all conversations. Call it before
@@ -211,11 +199,96 @@ impl ChatMemoryAdvisor {
     /// # Errors
     /// The first failure of the store. Ends that could not be written are kept and can be retried.
     pub async fn close_unfinished(&self) -> Result<()> {
-        self.settings
-            .registry
-            .close_all(&*self.settings.store, &self.settings.measure.texts)
-            .await
-            .map_err(Into::into)
+        self.settings.registry.close_all(&*self.settings.store).await.map_err(Into::into)
+    }
+
+    /// Returns the calls that a conversation waits for, as [`client_side_calls`] does. A process that did not
+    /// receive the answer itself can then run them.
+    ///
+    /// # At most once
+    /// A key alone does not keep a call from running twice. For a call that must not run twice
+    /// ([`Effect::AtMostOnce`](advisor_core::Effect)), record its start first, with
+    /// [`record_call_start`](Self::record_call_start). Run the call only if that succeeds.
+    ///
+    /// # Errors
+    /// If the conversation cannot be loaded.
+    ///
+    /// # Example
+    /// ```
+    /// use advisor_core::ConversationKey;
+    /// use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> advisor_core::Result<()> {
+    /// let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
+    /// for open in memory.client_side_calls(&ConversationKey::new("c1")?).await? {
+    ///     println!("{:?}: {}", open.key, open.call.name);
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub async fn client_side_calls(&self, key: &ConversationKey) -> Result<Vec<ClientSideCall>> {
+        let Settings { store, registry, .. } = &self.settings;
+        Ok(LastTurn::load(&**store, registry, key).await?.client_side_calls())
+    }
+
+    /// Records that a [client-side call](Self::client_side_calls) starts, before it runs, so that it runs at
+    /// most once. Of all processes and tasks that try, on any branch, one gets `Ok` and runs the call. On an error, do
+    /// not run it.
+    ///
+    /// The result then begins the next turn, like that of any client-side call. If it never comes, for example
+    /// after a crash, the next turn sends the model [`VERIFY_BEFORE_RETRYING`](crate::VERIFY_BEFORE_RETRYING). A
+    /// denied call needs no recorded start.
+    ///
+    /// # Cancellation
+    /// Dropping the future leaves the start either recorded or not, so do not run the call. A lease that it took
+    /// ends when it expires, or with the next turn of this process.
+    ///
+    /// # Errors
+    /// - [`CallAlreadyStarted`](advisor_core::ErrorKind::CallAlreadyStarted) if the start is recorded already.
+    /// - [`NoClientSideCall`](advisor_core::ErrorKind::NoClientSideCall) if the conversation does not wait for a call of this
+    ///   key and id. Either the call has a result, the conversation has continued, or the key belongs to another
+    ///   call.
+    /// - [`ConversationBusy`](advisor_core::ErrorKind::ConversationBusy) while a turn of the conversation runs or waits to run.
+    /// - [`Fenced`](advisor_core::ErrorKind::Fenced) or [`StoreConflict`](advisor_core::ErrorKind::StoreConflict) if another process took the
+    ///   conversation meanwhile.
+    /// - [`NotPersisted`](advisor_core::ErrorKind::NotPersisted) if the start could not be stored, or it is unknown whether it
+    ///   was.
+    /// - The errors of loading the conversation.
+    ///
+    /// A turn that begins while a start is recorded may be rejected as busy.
+    ///
+    /// # Example
+    /// ```
+    /// use advisor_core::{CallStart, ConversationKey, ErrorKind, Message, Result, ToolResult};
+    /// use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<()> {
+    /// let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
+    /// let conversation = ConversationKey::new("c1")?;
+    /// let mut results = Vec::new();
+    /// for open in memory.client_side_calls(&conversation).await? {
+    ///     let Some(key) = open.key else { continue };
+    ///     let start = CallStart::new(key, open.call.id.clone());
+    ///     match memory.record_call_start(&conversation, &start).await {
+    ///         // Run it only now, with `ToolCallAdvisor::run_call` or otherwise.
+    ///         Ok(()) => results.push(Message::tool(ToolResult::new(&open.call, vec!["paid".into()]))),
+    ///         Err(error) if error.kind() == ErrorKind::CallAlreadyStarted => {}
+    ///         Err(error) => return Err(error),
+    ///     }
+    /// }
+    /// // The results begin the next turn: `client.prompt().messages(results).conversation(conversation)`.
+    /// # Ok(()) }
+    /// ```
+    pub async fn record_call_start(&self, conversation: &ConversationKey, start: &CallStart) -> Result<()> {
+        // The turn that holds the conversation meanwhile. Recorders wait for each other, never for a turn.
+        let holder = Turn::new(TurnId::new("call-starts")?);
+        let request = ChatRequest::new(MessageList::new()).with_turn(holder);
+        let recorder = TurnMemory::new(&self.settings, &request, conversation.clone()).0;
+        let hold = recorder.lease.acquire(Some(OnBusy::Reject)).await?;
+        let recorded = append_starts(&recorder, |last| Ok((vec![last.open_call(start)?], ()))).await;
+        recorder.lease.release_all(&hold).await;
+        recorded
     }
 }
 
@@ -262,8 +335,199 @@ impl StreamAdvisor for ChatMemoryAdvisor {
     }
 }
 
+/// The calls that approvals are about.
+#[async_trait]
+impl PendingCalls for ChatMemoryAdvisor {
+    async fn list(&self, conversation: &ConversationKey) -> Result<Vec<ClientSideCall>> {
+        self.client_side_calls(conversation).await
+    }
+}
+
 impl fmt::Debug for ChatMemoryAdvisor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ChatMemoryAdvisor").field("window", &self.settings.measure).finish_non_exhaustive()
+    }
+}
+
+/// The settings of a memory. Clones share the conversations, even if other settings differ.
+#[derive(Clone)]
+pub(crate) struct Settings {
+    pub(crate) store: Arc<dyn ConversationStore>,
+    pub(crate) measure: Measure,
+    pub(crate) on_busy: OnBusy,
+    pub(crate) lease_ttl: Duration,
+    pub(crate) registry: Arc<Registry>,
+}
+
+impl Settings {
+    pub(crate) fn new(store: Arc<dyn ConversationStore>) -> Self {
+        Self {
+            store: Arc::new(StoreTimeout(store)),
+            measure: Window::All.into(),
+            on_busy: OnBusy::Reject,
+            lease_ttl: Duration::from_secs(30),
+            registry: Arc::default(),
+        }
+    }
+}
+
+/// Returns the calls that a conversation waits for, in call order.
+///
+/// The last turn left them to the caller. They are calls of a
+/// [client-side tool](advisor_core::ToolDefinition::client_side), for example, or all calls of a chain without a
+/// tool loop. Their results begin the next turn; once that has begun, the list is empty. A rolled-back turn is
+/// skipped. Incomplete calls, and those of a filtered or truncated answer, must not run and are not listed.
+///
+/// The snapshot must contain the turn that made them, as those of
+/// [`ReadRange::LastTurns`](conversation_store::ReadRange::LastTurns) and
+/// [`ReadRange::All`](conversation_store::ReadRange::All) do.
+#[must_use]
+pub fn client_side_calls(snapshot: &Snapshot) -> Vec<ClientSideCall> {
+    last_with_messages(&snapshot.entries).map(client_side_calls_of).unwrap_or_default()
+}
+
+/// The policy for a turn that starts while another turn of its conversation is running.
+///
+/// The other turn runs in this process or, if the store grants [leases](conversation_store::Leases), in any other.
+/// The same turn, submitted again under its id, always waits for the outcome of the run in progress.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum OnBusy {
+    /// Fails at once, with an error of kind [`ConversationBusy`](advisor_core::ErrorKind::ConversationBusy). A
+    /// turn that waits for the conversation counts as running.
+    #[default]
+    Reject,
+    /// Waits until the conversation is free. Waiting turns begin in the order in which they came: those of one process,
+    /// and among the processes that share a store with [leases](conversation_store::Leases) the first one of each.
+    /// Only a turn that interrupts passes them, in another process for at most ten seconds.
+    ///
+    /// So a turn waits for the running turn and for those before it, and never for one that came later. A turn that
+    /// waits for another process requests the lease again after 25 ms, then after pauses that double up to 250 ms; a
+    /// conversation stays free for at most that time between two turns. A waiting turn must be polled, like a running
+    /// one: the turns of its process behind it wait for it. Other processes pass it if it is not polled for three
+    /// seconds. To bound the wait, drop the turn after a time.
+    ///
+    /// Dropping a waiting turn leaves no trace, unless the store grants the lease at that moment. Then the
+    /// conversation stays held for other processes until the lease expires. A turn that is run inside another turn
+    /// of the same conversation waits forever: give it a separate conversation.
+    Queue,
+    /// Ends the running turn as if it had been cancelled, then begins the new one. Until it begins, the new turn
+    /// waits ahead of all turns that queue, and must be polled like them. But if a turn of another process has waited
+    /// for ten seconds, the new turn waits behind it, and interrupts no other one meanwhile. The text that was shown is kept with a
+    /// marker. The stream of the interrupted turn returns an error of kind
+    /// [`Cancelled`](advisor_core::ErrorKind::Cancelled). A turn that is interrupted before its beginning was
+    /// stored leaves nothing, not even the user's message.
+    /// A turn with decisions interrupts none, since the running one may run the same calls.
+    ///
+    /// A turn whose stream is not polled cannot end by itself. The new turn evicts it after five seconds. A turn
+    /// of another process is evicted at once. The text that an evicted turn had shown of an unfinished answer is
+    /// not kept.
+    ///
+    /// An evicted turn of this process ends with `Cancelled` when it is polled again. The kind can be
+    /// [`Fenced`](advisor_core::ErrorKind::Fenced) if it was writing its end, or runs without a
+    /// [`TurnStream`](advisor_core::TurnStream). A turn of another process notices when it next writes or renews
+    /// its lease, and ends with `Fenced`.
+    InterruptPrevious,
+}
+
+/// A turn extension that tells whether memory has the turn. Clones share the answer.
+///
+/// Memory has a turn once its input is stored. It never has one that an advisor outside memory and the tool loop refused
+/// or answered. Nor has it one that it refused itself, such as while another turn runs. An answer of an advisor inside the loop
+/// is stored, and so is its turn.
+///
+/// # Example
+/// ```
+/// use advisor_core::ChatClient;
+/// use advisor_testkit::{Answer, ScriptedModel};
+/// use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore, MemoryReceipt};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> advisor_core::Result<()> {
+/// let model = ScriptedModel::new([Answer::from_text("It is noon.")]);
+/// let client = ChatClient::builder(model).advisor(ChatMemoryAdvisor::new(InMemoryStore::new())).build()?;
+/// let receipt = MemoryReceipt::new();
+/// client.prompt().user("How late is it?").conversation("c1").extension(receipt.clone()).call().await?;
+/// assert!(receipt.has_turn());
+/// # Ok(()) }
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct MemoryReceipt(Arc<AtomicBool>);
+
+impl MemoryReceipt {
+    /// Creates a receipt for one turn, which memory does not have yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Checks whether memory has the turn.
+    #[must_use]
+    pub fn has_turn(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn note_turn(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use conversation_store::{EntryKind, ReadRange};
+
+    use crate::tests::{
+        answer, calls, client_side_end, completed, interrupted, log, result, rolled_back, user,
+    };
+
+    /// Returns the client-side calls of a log whose answers were given in round 3, as keys and ids.
+    fn open(turns: &[(&str, Vec<EntryKind>)]) -> Vec<String> {
+        let entries: Vec<_> = log(turns).into_iter().map(|entry| entry.with_round(3)).collect();
+        let snapshot = Snapshot::from_log(&entries, ReadRange::All);
+        let calls = client_side_calls(&snapshot).into_iter();
+        calls.map(|open| format!("{} {}", open.key.unwrap(), open.call.id)).collect()
+    }
+
+    #[test]
+    fn calls_ending_turn_stay_open_until_next_turn() {
+        let turn = |kinds: Vec<EntryKind>| ("t", kinds);
+        let asked = || vec![user("u").into(), calls(&["1", "2"]).into(), client_side_end()];
+        assert_eq!(open(&[turn(asked())]), ["t/3/0 1", "t/3/1 2"]);
+        assert_eq!(open(&[]), [""; 0]);
+        for next in [
+            vec![result("1").into(), result("2").into()],
+            vec![result("1").into()],
+            vec![user("never mind").into()],
+            vec![user("never mind").into(), answer("a").into(), completed()],
+        ] {
+            assert_eq!(open(&[turn(asked()), ("next", next)]), [""; 0]);
+        }
+        let undone = || ("undone", vec![user("v").into(), calls(&["9"]).into(), rolled_back()]);
+        assert_eq!(open(&[turn(asked()), undone(), undone()]), ["t/3/0 1", "t/3/1 2"]);
+        assert_eq!(open(&[turn(asked()), ("silent", vec![EntryKind::Summary("s".into())])]).len(), 2);
+    }
+
+    #[test]
+    fn only_unanswered_calls_of_completed_turn_are_open() {
+        let of = |kinds: Vec<EntryKind>| open(&[("t", kinds)]);
+        let begun = || vec![user("u").into(), calls(&["1", "1", "2"]).into()];
+        let with = |more: Vec<EntryKind>| of([begun(), more].concat());
+        assert_eq!(with(vec![]), [""; 0], "the turn may still run");
+        assert_eq!(with(vec![interrupted("")]), [""; 0], "they may have run");
+        assert_eq!(with(vec![completed()]), ["t/3/0 1", "t/3/1 1", "t/3/2 2"]);
+        assert_eq!(with(vec![result("1").into(), completed()]), ["t/3/1 1", "t/3/2 2"]);
+        assert_eq!(with(vec![result("2").into(), completed()]), ["t/3/0 1", "t/3/1 1"]);
+        assert_eq!(with(vec![user("v").into(), completed()]), [""; 0]);
+        assert_eq!(with(vec![answer("a").into(), completed()]), [""; 0]);
+        assert_eq!(with(vec![answer(" ").into(), completed()]).len(), 3, "an empty answer is none");
+        assert_eq!(of(vec![user("u").into(), completed()]), [""; 0]);
+    }
+
+    #[test]
+    fn call_from_older_version_has_no_key() {
+        let entries = log(&[("t", vec![user("u").into(), calls(&["1"]).into(), client_side_end()])]);
+        let open = client_side_calls(&Snapshot::from_log(&entries, ReadRange::All));
+        assert_eq!((open.len(), &open[0].key, open[0].call.id.as_str()), (1, &None, "1"));
     }
 }

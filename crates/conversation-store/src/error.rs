@@ -50,21 +50,6 @@ pub enum StoreError {
         /// The cause.
         source: Option<BoxError>,
     },
-    /// The store has reached its bound on conversations. Nothing was written.
-    #[error(
-        "the store holds {limit} conversations, and each is held or in the middle of a turn; try again when one has \
-         ended, or raise the store's bound"
-    )]
-    Full {
-        /// The bound on conversations.
-        limit: usize,
-    },
-    /// The conversation accepts no further turn. Nothing was written.
-    #[error("the conversation has {limit} entries or more; begin a new one, or raise the store's bound")]
-    ConversationFull {
-        /// The number of entries from which on no new turn starts.
-        limit: usize,
-    },
     /// An entry or the batch is larger than the store accepts. Nothing was written.
     #[error(
         "the batch is larger than the store takes; shorten the stored messages, or raise the store's limit"

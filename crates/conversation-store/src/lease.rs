@@ -1,7 +1,5 @@
 //! `Leases`: acquire, renew and release the right to run a turn, with a fencing token.
 
-pub(crate) mod waiting_turns;
-
 use std::time::Duration;
 
 use advisor_core::{ConversationKey, TurnId, async_trait};
@@ -22,7 +20,7 @@ use crate::{FencingToken, Result};
 /// - An expired lease remains valid for appends and renewal until another turn acquires the conversation.
 /// - Turns that wait, by [`acquire_in_turn`](Self::acquire_in_turn), get the lease in the order in which they came,
 ///   across all processes. No other request is granted a free lease before them. A takeover passes them, but none
-///   that has waited for ten seconds ([`WaitingTurns`](crate::WaitingTurns)).
+///   that has waited for ten seconds.
 /// - A conversation need not exist to be leased, and a lease does not create it. A lease outlives the deletion of
 ///   its conversation.
 ///

@@ -17,42 +17,30 @@
 //! | `conformance` | the suite that every store must pass, and the macro that runs it | no |
 
 mod admit;
-mod append;
-mod append_once;
-mod batch_step;
+mod batch;
 mod branch;
+mod codec;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
 mod entry;
 mod error;
-mod ids;
 mod in_memory;
 mod lease;
-mod log_reader;
 mod read;
+mod rows;
 mod store;
 #[cfg(test)]
-mod test_logs;
-mod timeout;
+mod tests;
 mod transfer;
-mod written_entry;
 
 pub use admit::{Admission, AppliedBatch, LogState, admit};
-pub use append::{Batch, BatchKey, NewEntry};
-pub use append_once::append_once;
-pub use batch_step::{BatchStep, RoundStep};
+pub use batch::{Batch, BatchKey, BatchStep, NewEntry, RoundStep, append_once};
 pub use branch::{BranchIndex, Segment};
-pub use entry::summary::Summary;
-pub use entry::{Entry, EntryKind};
+pub use entry::{Entry, EntryId, EntryKind, FencingToken, Summary, Version};
 pub use error::{Result, StoreError};
-pub use ids::{EntryId, FencingToken, Version};
 pub use in_memory::InMemoryStore;
 pub use lease::Leases;
-pub use lease::waiting_turns::WaitingTurns;
-pub use log_reader::LogReader;
 pub use read::{OpenTurn, ReadRange, Snapshot, last_end, same_turn};
+pub use rows::{LogReader, TurnEffect, WrittenEntry};
 pub use store::{ConversationStore, ListOrder, Page, PageStart};
-pub use timeout::TimeoutStore;
-pub use transfer::export::export;
-pub use transfer::import::{ImportError, Imported, import};
-pub use written_entry::{TurnEffect, WrittenEntry};
+pub use transfer::{ImportError, Imported, export, import};

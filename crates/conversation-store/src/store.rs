@@ -189,18 +189,6 @@ impl Page {
         Self { tenant: tenant.into(), after: None, limit, order: ListOrder::default() }
     }
 
-    /// Returns the page of the list in this order.
-    #[must_use]
-    pub fn in_order(self, order: ListOrder) -> Self {
-        Self { order, ..self }
-    }
-
-    /// Returns the page that starts after this conversation.
-    #[must_use]
-    pub fn after(self, last: ConversationKey) -> Self {
-        Self { after: Some(last), ..self }
-    }
-
     /// Returns the place in the tenant's list at which the page begins, in its order. For store implementations.
     #[must_use]
     pub fn start(&self) -> PageStart<'_> {

@@ -114,9 +114,10 @@ pub(super) async fn list(
     user: User,
     Parameters(query): Parameters<ListQuery>,
 ) -> Result<Response, Refusal> {
-    let mut page = Page::first(user.tenant(), PAGE).in_order(query.order.into());
+    let mut page = Page::first(user.tenant(), PAGE);
+    page.order = query.order.into();
     if let Some(after) = &query.after {
-        page = page.after(user.conversation(after)?);
+        page.after = Some(user.conversation(after)?);
     }
     let keys = server.memory().store().list(&page).await.map_err(|error| Refusal::from(&error.into()))?;
     let last = keys.last().map(|key| key.conversation().to_owned());

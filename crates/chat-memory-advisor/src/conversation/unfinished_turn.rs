@@ -1,9 +1,10 @@
 //! `UnfinishedTurn`: a stopped turn whose end is not yet written, and its later end.
 
 use advisor_core::{Message, Role, Text, TurnEnd, TurnId};
-
-use crate::transcript::repair::is_answer;
 use conversation_store::{Entry, EntryKind, FencingToken, Version};
+
+use crate::conversation::OVERHEAD;
+use crate::transcript::repair::is_answer;
 
 /// A turn that stopped before its end was written, and how to close it.
 #[derive(Debug, Clone)]
@@ -14,18 +15,20 @@ pub(crate) struct UnfinishedTurn {
     pub(crate) known: Option<Version>,
     /// The entries of the turn that were being written after `known`; the log may contain them.
     pub(crate) unsure: Vec<EntryKind>,
-    pub(crate) stage: Stage,
+    pub(crate) stopped: StoppedWhile,
     /// The version after all entries that were being written, including those that close the previous turn.
     pub(crate) until: Option<Version>,
     /// The fencing token of the run's lease.
     pub(crate) token: Option<FencingToken>,
     /// Distinguishes it from other unfinished runs of the turn; `None` if it is not registered.
     pub(crate) number: Option<u64>,
+    /// About how many bytes it takes, once it is registered.
+    pub(crate) bytes: usize,
 }
 
 /// The progress of a turn when it stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stage {
+pub(crate) enum StoppedWhile {
     /// It was new to this run, and was writing its first entries. Its entries up to `known` belong to another run.
     Beginning,
     /// It was running, or was resumed after an earlier run.
@@ -39,38 +42,44 @@ impl UnfinishedTurn {
     pub(crate) fn new(turn: TurnId, known: impl Into<Option<Version>>, unsure: Vec<EntryKind>) -> Self {
         let (end, known) = (TurnEnd::Interrupted { partial: Text::default() }, known.into());
         let until = known.map(|known| known.after(unsure.len()));
-        Self { turn, end, known, unsure, stage: Stage::Running, until, token: None, number: None }
+        let stopped = StoppedWhile::Running;
+        Self { turn, end, known, unsure, stopped, until, token: None, number: None, bytes: 0 }
     }
 
     /// Checks whether it records nothing except that the turn stopped.
     pub(crate) fn is_silent(&self) -> bool {
         let partial = Text::default();
         self.answer().is_none()
-            && self.stage != Stage::AfterEnd
+            && self.stopped != StoppedWhile::AfterEnd
             && self.end == TurnEnd::Interrupted { partial }
     }
 
-    /// Returns about how many bytes it takes.
-    pub(crate) fn bytes(&self) -> usize {
+    /// Counts its bytes.
+    pub(crate) fn weighed(mut self) -> Self {
         let partial = match &self.end {
             TurnEnd::Failed { partial } | TurnEnd::Interrupted { partial } => partial.len(),
             _ => 0,
         };
         let unsure = self.unsure.iter().filter_map(|kind| serde_json::to_vec(kind).ok());
-        OVERHEAD + self.turn.as_str().len() + partial + unsure.map(|kind| kind.len()).sum::<usize>()
+        let unsure: usize = unsure.map(|kind| kind.len()).sum();
+        self.bytes = OVERHEAD + self.turn.as_str().len() + partial + unsure;
+        self
     }
 
     /// Returns the same turn without its texts.
     pub(crate) fn without_texts(self) -> Self {
         let end = without_partial(self.end);
         // The entries that were being written count as known, so that it is not at its beginning.
-        let stage = if self.stage == Stage::Beginning { Stage::Running } else { self.stage };
-        Self { end, known: self.until, unsure: Vec::new(), stage, ..self }
+        let stopped = match self.stopped {
+            StoppedWhile::Beginning => StoppedWhile::Running,
+            stopped => stopped,
+        };
+        Self { end, known: self.until, unsure: Vec::new(), stopped, ..self }.weighed()
     }
 
     /// Checks whether its end replaces one that the log has already.
     pub(crate) fn overrides(&self) -> bool {
-        self.stage == Stage::AfterEnd || self.end == TurnEnd::RolledBack
+        self.stopped == StoppedWhile::AfterEnd || self.end == TurnEnd::RolledBack
     }
 
     /// Checks whether this is the last run of the turn, given the turn's entries in the log. After the entries
@@ -79,7 +88,7 @@ impl UnfinishedTurn {
     pub(crate) fn is_last_to_run(&self, entries: &[Entry]) -> bool {
         let is_known = |entry: &&Entry| self.known.is_none_or(|known| entry.seq <= known.as_u64());
         let known = entries.iter().take_while(is_known).count();
-        if self.stage == Stage::Beginning && known > 0 {
+        if self.stopped == StoppedWhile::Beginning && known > 0 {
             return false;
         }
         let later: Vec<_> = entries.iter().skip(known).map(|entry| &entry.kind).collect();
@@ -112,9 +121,6 @@ impl UnfinishedTurn {
     }
 }
 
-/// The bytes of an unfinished turn or a kept fencing token without texts, including the slot of its conversation.
-pub(crate) const OVERHEAD: usize = 128;
-
 /// Returns the same end without the shown text, which is remembered already.
 pub(crate) fn without_partial(end: TurnEnd) -> TurnEnd {
     match end {
@@ -127,7 +133,7 @@ pub(crate) fn without_partial(end: TurnEnd) -> TurnEnd {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_logs::{answer, completed, interrupted, log, result, rolled_back, turn, user};
+    use crate::tests::{answer, completed, interrupted, log, result, rolled_back, turn, user};
 
     fn stopped(end: TurnEnd) -> UnfinishedTurn {
         UnfinishedTurn { end, ..UnfinishedTurn::new(turn("t"), Version::new(1), Vec::new()) }
@@ -145,7 +151,7 @@ mod tests {
     #[test]
     fn law_k3_beginning_without_texts_recognizes_its_entries() {
         let started = UnfinishedTurn {
-            stage: Stage::Beginning,
+            stopped: StoppedWhile::Beginning,
             until: Some(Version::new(3)),
             ..UnfinishedTurn::new(turn("t"), Version::new(1), vec![user("u").into()])
         };
@@ -158,14 +164,14 @@ mod tests {
     fn bytes_are_those_of_all_texts() {
         let empty = UnfinishedTurn { end: TurnEnd::RolledBack, ..stopped(TurnEnd::RolledBack) };
         let overhead = OVERHEAD + 1;
-        assert_eq!(empty.bytes(), overhead);
+        assert_eq!(empty.weighed().bytes, overhead);
         let cut = TurnEnd::Interrupted { partial: "so far".into() };
-        assert_eq!(stopped(cut.clone()).bytes(), overhead + 6);
+        assert_eq!(stopped(cut.clone()).weighed().bytes, overhead + 6);
         let entry = EntryKind::from(user("u"));
         let written = serde_json::to_vec(&entry).unwrap().len();
         let unsure = UnfinishedTurn { unsure: vec![entry.clone(), entry], ..stopped(cut) };
-        assert_eq!(unsure.bytes(), overhead + 6 + 2 * written);
-        assert_eq!(unsure.without_texts().bytes(), overhead);
+        assert_eq!(unsure.clone().weighed().bytes, overhead + 6 + 2 * written);
+        assert_eq!(unsure.without_texts().bytes, overhead);
     }
 
     #[test]
@@ -180,7 +186,7 @@ mod tests {
         assert!(stopped(cut()).is_last_to_run(&of_turn(interrupted("so far"))));
         assert!(!stopped(cut()).is_last_to_run(&of_turn(interrupted("other"))));
         let beginning = |entries: &[Entry]| {
-            UnfinishedTurn { stage: Stage::Beginning, ..stopped(cut()) }.is_last_to_run(entries)
+            UnfinishedTurn { stopped: StoppedWhile::Beginning, ..stopped(cut()) }.is_last_to_run(entries)
         };
         assert!(beginning(&[]));
         assert!(!beginning(&log(&[("t", vec![user("u").into()])])), "another run wrote the known entry");

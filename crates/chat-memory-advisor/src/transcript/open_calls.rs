@@ -1,8 +1,8 @@
 //! `OpenCalls`: the calls of one answer and their results so far; makes missing results.
 
-use advisor_core::{CallStart, Message, Text, ToolCall, ToolResult};
+use advisor_core::{CallStart, Message, OUTCOME_UNKNOWN, Text, ToolCall, ToolResult, VERIFY_BEFORE_RETRYING};
 
-use crate::MemoryTexts;
+use crate::{NOT_RUN, NOT_STARTED};
 
 /// The calls of one answer and the results received so far.
 ///
@@ -108,23 +108,23 @@ impl OpenCalls {
     }
 
     /// Returns the results in call order, with error results for missing ones of calls that must not run.
-    pub(crate) fn settled(&self, texts: &MemoryTexts) -> impl Iterator<Item = Message> {
+    pub(crate) fn settled(&self) -> impl Iterator<Item = Message> {
         let settled = self.calls.iter().filter(|call| !call.may_run());
-        settled.map(|call| call.result.clone().unwrap_or_else(|| call.without_result(self.progress, texts)))
+        settled.map(|call| call.result.clone().unwrap_or_else(|| call.without_result(self.progress)))
     }
 
     /// Returns error results for the calls that have none.
-    pub(crate) fn missing(&self, texts: &MemoryTexts) -> Vec<Message> {
+    pub(crate) fn missing(&self) -> Vec<Message> {
         let missing = self.calls.iter().filter(|call| call.result.is_none());
-        missing.map(|call| call.without_result(self.progress, texts)).collect()
+        missing.map(|call| call.without_result(self.progress)).collect()
     }
 
     /// Returns all results in call order, with error results for missing ones. No call is open afterwards.
-    pub(crate) fn settle(&mut self, texts: &MemoryTexts) -> impl Iterator<Item = Message> {
+    pub(crate) fn settle(&mut self) -> impl Iterator<Item = Message> {
         let Self { calls, progress } = std::mem::take(self);
         calls
             .into_iter()
-            .map(move |call| call.result.clone().unwrap_or_else(|| call.without_result(progress, texts)))
+            .map(move |call| call.result.clone().unwrap_or_else(|| call.without_result(progress)))
     }
 }
 
@@ -133,22 +133,22 @@ impl OpenCall {
         self.complete && self.result.is_none()
     }
 
-    fn without_result(&self, progress: Progress, texts: &MemoryTexts) -> Message {
+    fn without_result(&self, progress: Progress) -> Message {
         let call = ToolCall::new(self.id.clone(), self.name.clone(), "");
         let text = match progress {
-            _ if self.started => &texts.verify_before_retrying,
-            Progress::NotStarted => &texts.not_started,
-            Progress::LeftToCaller => &texts.not_run,
-            Progress::Unknown => &texts.outcome_unknown,
+            _ if self.started => VERIFY_BEFORE_RETRYING,
+            Progress::NotStarted => NOT_STARTED,
+            Progress::LeftToCaller => NOT_RUN,
+            Progress::Unknown => OUTCOME_UNKNOWN,
         };
-        Message::tool(ToolResult::error(&call, text.clone()))
+        Message::tool(ToolResult::error(&call, text))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_logs::{answer, calls};
+    use crate::tests::{answer, calls};
 
     #[test]
     fn calls_of_answer_match_by_ordered_ids() {

@@ -1,11 +1,13 @@
 //! `repair` and `Repair`: a valid transcript from any log.
 
-use advisor_core::{Message, Role, TurnEnd};
+use std::ops::Range;
 
-use crate::MemoryTexts;
+use advisor_core::{Message, MessageContent, Part, Role, TurnEnd};
+use conversation_store::{Entry, EntryKind, Snapshot, last_end, same_turn};
+
 use crate::transcript::open_calls::OpenCalls;
-use crate::transcript::refused::{refused_part, stand_in};
-use conversation_store::{Entry, EntryKind, last_end, same_turn};
+use crate::transcript::texts::after_interruption;
+use crate::{CONTINUED_WITHOUT_RESULTS, INTERRUPTED, MESSAGE_REFUSED, NO_ANSWER, RESULT_REFUSED};
 
 /// Returns the transcript of a log, which is valid for every log. A pure function.
 ///
@@ -42,13 +44,7 @@ use conversation_store::{Entry, EntryKind, last_end, same_turn};
 /// ```
 #[must_use]
 pub fn repair(log: &[Entry]) -> Vec<Message> {
-    repair_with(log, &MemoryTexts::default())
-}
-
-/// Returns the same as [`repair`], with the texts of a memory that does not use the default ones.
-#[must_use]
-pub fn repair_with(log: &[Entry], texts: &MemoryTexts) -> Vec<Message> {
-    Repair::from_log(log, texts).finish().concat()
+    Repair::from_log(log).finish().concat()
 }
 
 /// Returns the calls at the end of a turn's entries, with the results recorded there.
@@ -106,8 +102,7 @@ pub(crate) fn answers_to_earlier_calls<'a>(turns: impl Iterator<Item = &'a [Entr
 ///
 /// A piece is a turn, or several if the calls of one are answered by the next.
 #[derive(Debug)]
-pub(crate) struct Repair<'t> {
-    texts: &'t MemoryTexts,
+pub(crate) struct Repair {
     pieces: Vec<Vec<Message>>,
     /// Whether the messages are for the model, which is not sent what its provider refused.
     for_model: bool,
@@ -136,16 +131,16 @@ pub(crate) struct Place {
     pub(crate) message: usize,
 }
 
-impl<'t> Repair<'t> {
+impl Repair {
     /// Begins a transcript for a reader.
-    pub(crate) fn new(texts: &'t MemoryTexts) -> Self {
+    pub(crate) fn new() -> Self {
         let (pieces, calls) = (Vec::new(), OpenCalls::default());
-        Self { texts, pieces, for_model: false, calls, gap: false, left_calls: false, end: None }
+        Self { pieces, for_model: false, calls, gap: false, left_calls: false, end: None }
     }
 
     /// Returns the transcript of a log for the model.
-    pub(crate) fn from_log(log: &[Entry], texts: &'t MemoryTexts) -> Self {
-        let mut repair = Self { for_model: true, ..Self::new(texts) };
+    pub(crate) fn from_log(log: &[Entry]) -> Self {
+        let mut repair = Self { for_model: true, ..Self::new() };
         for turn in log.chunk_by(same_turn) {
             repair.take_turn(turn);
         }
@@ -170,7 +165,7 @@ impl<'t> Repair<'t> {
         if self.calls.is_waiting() {
             running.pop();
         } else {
-            running.extend(self.calls.settle(self.texts));
+            running.extend(self.calls.settle());
         }
         Pieces { earlier: self.pieces, running }
     }
@@ -185,7 +180,7 @@ impl<'t> Repair<'t> {
     /// Returns all pieces of a log whose last turn waits for its caller: its open calls have no result.
     pub(crate) fn finish_waiting(mut self) -> Vec<Vec<Message>> {
         match self.pieces.last_mut() {
-            Some(piece) if self.calls.may_run() => piece.extend(self.calls.settled(self.texts)),
+            Some(piece) if self.calls.may_run() => piece.extend(self.calls.settled()),
             _ => self.close(),
         }
         self.pieces
@@ -200,7 +195,7 @@ impl<'t> Repair<'t> {
         }
         rest.iter().for_each(|entry| self.take(entry));
         let mut running = self.pieces.pop().unwrap_or_default();
-        running.extend(self.calls.settle(self.texts));
+        running.extend(self.calls.settle());
         Pieces { earlier: self.pieces, running }
     }
 
@@ -213,7 +208,7 @@ impl<'t> Repair<'t> {
         let refused = if self.for_model { refused_part(turn) } else { 0..0 };
         for (place, entry) in turn.iter().enumerate() {
             match entry.kind.as_message().filter(is_remembered) {
-                Some(message) if refused.contains(&place) => self.push(stand_in(message, self.texts)),
+                Some(message) if refused.contains(&place) => self.push(stand_in(message)),
                 _ => self.take(entry),
             }
         }
@@ -254,14 +249,14 @@ impl<'t> Repair<'t> {
             self.gap |= !self.calls.accept(&message);
             return;
         }
-        piece.extend(self.calls.settle(self.texts));
+        piece.extend(self.calls.settle());
         if message.is_empty_answer() {
             self.gap = true;
             return;
         }
         let user_before = piece.last().is_some_and(|last| last.role() == Role::User);
         if self.gap && user_before && message.role() == Role::User {
-            piece.push(Message::assistant(self.texts.no_answer.clone()));
+            piece.push(Message::assistant(NO_ANSWER));
         }
         (self.gap, self.left_calls) = (false, false);
         self.calls = OpenCalls::from_message(&message);
@@ -270,20 +265,20 @@ impl<'t> Repair<'t> {
 
     /// Ends the last piece with an answer.
     fn close(&mut self) {
-        let (Some(piece), texts) = (self.pieces.last_mut(), self.texts) else { return };
-        piece.extend(self.calls.settle(texts));
+        let Some(piece) = self.pieces.last_mut() else { return };
+        piece.extend(self.calls.settle());
         let answered = piece.last().is_some_and(is_answer);
         let closing = match self.end.take() {
             _ if piece.is_empty() => None,
             Some(TurnEnd::Completed(_)) if answered => None,
-            Some(TurnEnd::Completed(_)) if self.left_calls => Some(texts.went_on.clone()),
-            Some(TurnEnd::Completed(_)) => Some(texts.no_answer.clone()),
-            Some(TurnEnd::Refused) if !answered => Some(texts.no_answer.clone()),
+            Some(TurnEnd::Completed(_)) if self.left_calls => Some(CONTINUED_WITHOUT_RESULTS.into()),
+            Some(TurnEnd::Completed(_)) => Some(NO_ANSWER.into()),
+            Some(TurnEnd::Refused) if !answered => Some(NO_ANSWER.into()),
             Some(TurnEnd::Failed { partial } | TurnEnd::Interrupted { partial }) if !partial.is_empty() => {
-                Some(texts.after_interruption(&partial))
+                Some(after_interruption(&partial))
             }
             _ if answered => None,
-            _ => Some(texts.interrupted.clone()),
+            _ => Some(INTERRUPTED.into()),
         };
         piece.extend(closing.map(Message::assistant));
         if piece.is_empty() {
@@ -316,6 +311,19 @@ fn messages_in(turn: &[Entry]) -> impl Iterator<Item = &Message> {
     turn.iter().filter_map(|entry| entry.kind.as_message()).filter(is_remembered)
 }
 
+/// Returns the last turn of a log that has messages and was not rolled back.
+pub(crate) fn last_with_messages(log: &[Entry]) -> Option<&[Entry]> {
+    let has_messages =
+        |turn: &[Entry]| last_end(turn) != Some(&TurnEnd::RolledBack) && remembered(turn).next().is_some();
+    log.chunk_by(same_turn).rfind(|turn| has_messages(turn))
+}
+
+/// Returns the remembered messages of a turn, without empty answers, each with its entry.
+pub(crate) fn remembered(turn: &[Entry]) -> impl Iterator<Item = (&Entry, &Message)> {
+    let messages = turn.iter().filter_map(|entry| Some((entry, entry.kind.as_message()?)));
+    messages.filter(|(_, message)| is_remembered(message) && !message.is_empty_answer())
+}
+
 /// Returns the messages before the first answer, which may answer calls of an earlier turn.
 fn leading<'a>(messages: impl Iterator<Item = &'a Message>) -> impl Iterator<Item = &'a Message> {
     messages.take_while(|message| !is_answer(message))
@@ -329,6 +337,49 @@ pub(crate) fn results_first(messages: Vec<Message>) -> Vec<Message> {
     leading.sort_by_key(|message| message.role() != Role::Tool);
     leading.extend(rest);
     leading
+}
+
+/// Returns the places of the entries of a turn that its provider refused: those after the last answer, if the turn was
+/// not answered later.
+pub(crate) fn refused_part(turn: &[Entry]) -> Range<usize> {
+    let is_accepted = |entry: &Entry| match &entry.kind {
+        EntryKind::Message(message) => message.role() == Role::Assistant,
+        kind => matches!(kind, EntryKind::TurnEnded(TurnEnd::Completed(_))),
+    };
+    let refused = turn.iter().rposition(|entry| entry.kind == EntryKind::TurnEnded(TurnEnd::Refused));
+    let from = turn.iter().rposition(is_accepted).map_or(0, |accepted| accepted.saturating_add(1));
+    from..refused.unwrap_or(from).max(from)
+}
+
+/// Returns the message to send in place of a refused one.
+fn stand_in(message: &Message) -> Message {
+    let new = match message.content() {
+        MessageContent::User(_) => Message::user(MESSAGE_REFUSED),
+        MessageContent::Tool(result) => {
+            let mut result = result.clone();
+            result.parts = vec![Part::Text(RESULT_REFUSED.into())];
+            Message::tool(result)
+        }
+        _ => return message.clone(),
+    };
+    if message.is_hidden() { new.hidden() } else { new }
+}
+
+/// Returns the entries of a snapshot without the turns whose beginning was not read.
+pub(crate) fn whole_turns(snapshot: Snapshot) -> Vec<Entry> {
+    let open = snapshot.open_turn.is_some();
+    let mut log = snapshot.into_entries();
+    if log.first().is_none_or(Entry::is_first) {
+        return log;
+    }
+    let mut turns = log.chunk_by(same_turn);
+    if open {
+        // An open turn is always read whole.
+        turns.next_back();
+    }
+    let cut = turns.next().map_or(0, <[Entry]>::len);
+    let answers = answers_to_earlier_calls(turns);
+    log.split_off(cut + answers)
 }
 
 #[cfg(test)]

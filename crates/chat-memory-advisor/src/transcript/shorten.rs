@@ -1,18 +1,13 @@
-//! `Measured`, `Form` and `Placeholders`: shorter forms of one turn, with placeholders for omitted messages.
+//! `Measured` and `Form`: shorter forms of one turn, with placeholders for omitted messages.
 
 use advisor_core::{Message, Role};
 
-use crate::MemoryTexts;
+use crate::{LEFT_OUT, MESSAGE_LEFT_OUT};
 
-/// The placeholder messages for the parts of a turn that are left out.
-#[derive(Debug, Clone)]
-pub(crate) struct Placeholders {
-    /// For the rounds between two user messages.
-    rounds: Message,
-    /// For the user messages before the final answer.
-    question: Message,
-    /// For the final answer.
-    answer: Message,
+/// Returns the placeholders for what is left out of a turn: for the rounds between two user messages, for the user
+/// messages before the final answer, and for the final answer.
+pub(crate) fn stand_ins() -> [Message; 3] {
+    [Message::assistant(LEFT_OUT), Message::user(MESSAGE_LEFT_OUT), Message::assistant(MESSAGE_LEFT_OUT)]
 }
 
 /// A turn as a window sees it: its messages, their sizes, and the rounds that can be left out.
@@ -27,7 +22,7 @@ pub(crate) struct Measured<'a> {
     rounds: Vec<Option<usize>>,
     /// The number of rounds.
     count: usize,
-    stand_ins: &'a Placeholders,
+    stand_ins: &'a [Message; 3],
     sizes_of_stand_ins: [usize; 3],
 }
 
@@ -62,7 +57,7 @@ impl<'a> Measured<'a> {
     pub(crate) fn new(
         messages: &'a [Message],
         size: impl Fn(&Message) -> usize,
-        stand_ins: &'a Placeholders,
+        stand_ins: &'a [Message; 3],
         begins_round: impl Fn(&Message) -> bool,
     ) -> Self {
         let mut count = 0;
@@ -73,8 +68,7 @@ impl<'a> Measured<'a> {
         };
         let rounds = messages.iter().map(round).collect();
         let sizes = messages.iter().map(&size).collect();
-        let Placeholders { rounds: between, question, answer } = stand_ins;
-        let sizes_of_stand_ins = [between, question, answer].map(size);
+        let sizes_of_stand_ins = stand_ins.each_ref().map(size);
         Self { messages, sizes, rounds, count, stand_ins, sizes_of_stand_ins }
     }
 
@@ -113,11 +107,12 @@ impl<'a> Measured<'a> {
     }
 
     pub(crate) fn messages_of(&self, form: Form) -> Vec<Message> {
+        let [rounds, question, answer] = self.stand_ins;
         let message = |part: Part| match part {
             Part::At(place) => self.messages.get(place),
-            Part::Rounds => Some(&self.stand_ins.rounds),
-            Part::Question => Some(&self.stand_ins.question),
-            Part::Answer => Some(&self.stand_ins.answer),
+            Part::Rounds => Some(rounds),
+            Part::Question => Some(question),
+            Part::Answer => Some(answer),
         };
         self.parts(form).into_iter().filter_map(message).cloned().collect()
     }
@@ -165,16 +160,6 @@ impl<'a> Measured<'a> {
 
     fn is_user(&self, place: usize) -> bool {
         self.messages.get(place).is_some_and(|message| message.role() == Role::User)
-    }
-}
-
-impl Placeholders {
-    pub(crate) fn from_texts(texts: &MemoryTexts) -> Self {
-        Self {
-            rounds: Message::assistant(texts.left_out.clone()),
-            question: Message::user(texts.message_left_out.clone()),
-            answer: Message::assistant(texts.message_left_out.clone()),
-        }
     }
 }
 

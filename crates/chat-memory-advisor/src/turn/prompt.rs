@@ -4,19 +4,18 @@
 
 use std::collections::HashSet;
 use std::hash::{Hash, Hasher};
-use std::sync::Arc;
 
 use advisor_core::{CallStart, Message, MessageList, Result, Role};
 
-use crate::MemoryTexts;
+use crate::NO_ANSWER;
 use crate::transcript::open_calls::OpenCalls;
-use crate::transcript::repair::results_first;
+use crate::transcript::repair::{Pieces, results_first};
 use crate::transcript::window::{Fitted, Measure};
 
 /// The messages for the model in a turn: the view of the conversation, and the messages that the turn adds.
 ///
 /// It only grows, so that round fifty costs as much as round one, unless the running turn is bounded.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Prompt {
     system: Vec<Message>,
     /// The message in place of the oldest turns.
@@ -40,7 +39,6 @@ struct Tail {
     last_remembered: Option<Role>,
     /// Whether the model was asked and gave no answer that could be kept.
     unanswered: bool,
-    texts: Arc<MemoryTexts>,
 }
 
 /// Messages that are new to a prompt. The prompt does not change before it takes them over.
@@ -53,25 +51,22 @@ pub(crate) struct Addition {
 }
 
 impl Prompt {
-    /// Creates a prompt of the messages that fit, after a summary, without open calls.
-    pub(crate) fn new(
-        system: Vec<Message>,
-        summary: Option<Message>,
-        fitted: &Fitted,
-        texts: Arc<MemoryTexts>,
-    ) -> Self {
-        let messages = || fitted.earlier.iter().chain(&fitted.running);
+    /// Creates a prompt of the messages that fit of a conversation, after a summary, without open calls. Returns also
+    /// whether turns before those would not be sent, with any content.
+    ///
+    /// # Errors
+    /// Those of [`fit`](Self::fit).
+    pub(crate) fn new(summary: Option<Message>, pieces: Pieces, measure: &Measure) -> Result<(Self, bool)> {
+        let Pieces { earlier: mut past, running } = pieces;
+        let Fitted { earlier, running, full } = measure.fit(&past, running)?;
+        past.retain(|_| measure.bounds_running());
+        let messages = || earlier.iter().chain(&running);
         let seen = messages().cloned().map(Handle).collect();
-        let last = messages().rev().find(|message| !message.is_ephemeral()).map(Message::role);
-        let list = system.iter().chain(&summary).chain(messages()).cloned().collect();
-        let tail =
-            Tail { list, calls: OpenCalls::default(), last_remembered: last, unanswered: false, texts };
-        Self { system, summary, earlier_count: fitted.earlier.len(), past: Vec::new(), seen, tail }
-    }
-
-    /// Sets all messages of the earlier turns.
-    pub(crate) fn with_past(self, past: Vec<Vec<Message>>) -> Self {
-        Self { past, ..self }
+        let last_remembered = messages().rev().find(|message| !message.is_ephemeral()).map(Message::role);
+        let list = summary.iter().chain(messages()).cloned().collect();
+        let tail = Tail { list, calls: OpenCalls::default(), last_remembered, unanswered: false };
+        let earlier_count = earlier.len();
+        Ok((Self { system: Vec::new(), summary, earlier_count, past, seen, tail }, full))
     }
 
     /// Fits the prompt into the window, if the running turn is bounded. Shortens the running turn, and selects the
@@ -96,7 +91,7 @@ impl Prompt {
     }
 
     /// Adds earlier turns; `turns` ends with those that are known already.
-    pub(crate) fn reach_back(&mut self, mut turns: Vec<Vec<Message>>) {
+    pub(crate) fn add_earlier(&mut self, mut turns: Vec<Vec<Message>>) {
         turns.truncate(turns.len().saturating_sub(self.past.len()));
         self.past.splice(..0, turns);
     }
@@ -174,7 +169,7 @@ impl Addition {
             Role::Tool => {
                 self.note(&message);
                 if !self.tail.calls.is_waiting() {
-                    self.tail.list.extend(self.tail.calls.settle(&self.tail.texts));
+                    self.tail.list.extend(self.tail.calls.settle());
                 }
             }
             _ if message.is_empty_answer() => self.tail.unanswered = true,
@@ -182,7 +177,7 @@ impl Addition {
                 self.settle();
                 let user_again = role == Role::User && self.tail.last_remembered == Some(Role::User);
                 if user_again && self.tail.unanswered && !message.is_ephemeral() {
-                    self.push(Message::assistant(self.tail.texts.no_answer.clone()));
+                    self.push(Message::assistant(NO_ANSWER));
                 }
                 self.push(message);
             }
@@ -196,11 +191,11 @@ impl Addition {
 
     /// Adds error results for the calls that are still open.
     pub(crate) fn settle(&mut self) {
-        for result in self.tail.calls.missing(&self.tail.texts) {
+        for result in self.tail.calls.missing() {
             self.tail.calls.accept(&result);
             self.note(&result);
         }
-        self.tail.list.extend(self.tail.calls.settle(&self.tail.texts));
+        self.tail.list.extend(self.tail.calls.settle());
     }
 
     fn push(&mut self, message: Message) {

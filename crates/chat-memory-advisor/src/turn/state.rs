@@ -1,23 +1,22 @@
-//! `TurnState`, `Write` and `Pending`: progress of a started turn, pending appends and batch keys.
+//! `TurnState`, `Write` and `PendingWrite`: progress of a started turn, pending appends and batch keys.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use advisor_core::{
     CallKey, CallStart, EarlierRound, Message, PendingCall, StartedCalls, Turn, TurnEnd, TurnId,
 };
+use conversation_store::{BatchKey, BatchStep, EntryId, EntryKind, NewEntry, RoundStep, Version};
 use uuid::Uuid;
 
-use crate::conversation::guard::ConversationGuard;
-use crate::conversation::unfinished_turn::{Stage, UnfinishedTurn, without_partial};
+use crate::conversation::hold::Hold;
+use crate::conversation::unfinished_turn::{StoppedWhile, UnfinishedTurn, without_partial};
 use crate::transcript::repair::{has_calls, is_answer};
 use crate::turn::prompt::{Addition, Prompt};
-use crate::turn::resubmitted::EarlierRun;
-use conversation_store::{BatchKey, BatchStep, EntryId, EntryKind, NewEntry, RoundStep, Version};
+use crate::turn::stored_turn::EarlierRun;
 
 /// The state of a turn that has begun.
-#[derive(Debug)]
 pub(crate) struct TurnState {
-    pub(crate) guard: ConversationGuard,
+    pub(crate) hold: Hold,
     pub(crate) version: Version,
     /// The turn of the last entry at that version, if known.
     pub(crate) last_turn: Option<TurnId>,
@@ -35,7 +34,7 @@ pub(crate) struct TurnState {
     /// The rounds whose answers are stored, with all text that was shown of them.
     pub(super) stored: BTreeSet<u32>,
     /// The write that was started and is not confirmed yet.
-    pub(crate) pending: Option<Pending>,
+    pub(crate) pending: Option<PendingWrite>,
     pub(crate) life: Life,
     /// The point at which the turn resumed, if an earlier run of it had stopped.
     pub(super) resumption: Option<Resumption>,
@@ -89,7 +88,7 @@ pub(super) struct Resumption {
 
 /// A write and its idempotency key, which makes retries safe.
 #[derive(Debug)]
-pub(crate) struct Pending {
+pub(crate) struct PendingWrite {
     pub(crate) key: BatchKey,
     pub(crate) write: Write,
     /// Whether an earlier attempt may have written it.
@@ -165,19 +164,14 @@ impl Write {
 
 impl TurnState {
     /// Creates the state of a turn with this prompt, resumed after an earlier run if there is one.
-    pub(crate) fn new(
-        guard: ConversationGuard,
-        version: Version,
-        prompt: Prompt,
-        earlier_run: Option<EarlierRun>,
-    ) -> Self {
+    pub(crate) fn new(hold: Hold, version: Version, prompt: Prompt, earlier_run: Option<EarlierRun>) -> Self {
         let resumption = earlier_run.as_ref().map(|earlier| Resumption {
             version,
             rounds_above: earlier.rounds_at(version),
             rounds: earlier.rounds.clone(),
         });
         Self {
-            guard,
+            hold,
             version,
             last_turn: None,
             parent: None,
@@ -209,7 +203,7 @@ impl TurnState {
     /// Makes a write the next one to append.
     pub(crate) fn set_pending(&mut self, turn: &TurnId, write: Write) {
         let key = self.key(turn, &write);
-        self.pending = Some(Pending { key, write, unsure: false });
+        self.pending = Some(PendingWrite { key, write, unsure: false });
     }
 
     /// Returns the key of a write: that of its step, numbered if the step is written more than once. If the turn
@@ -280,10 +274,10 @@ impl TurnState {
         if self.pending.is_none() && self.has_ended_before(round, end) {
             return None;
         }
-        let stage = if self.life.has_stored_end() { Stage::AfterEnd } else { Stage::Running };
+        let stopped = if self.life.has_stored_end() { StoppedWhile::AfterEnd } else { StoppedWhile::Running };
         let end = self.end_in(round, end);
         let unsure = self.pending.as_ref().map(|pending| pending.write.kinds().collect()).unwrap_or_default();
-        Some(UnfinishedTurn { end, stage, ..UnfinishedTurn::new(turn.clone(), self.version, unsure) })
+        Some(UnfinishedTurn { end, stopped, ..UnfinishedTurn::new(turn.clone(), self.version, unsure) })
     }
 }
 

@@ -325,7 +325,7 @@ async fn law_t3_store_timeout_bounds_wait_for_silent_store() {
             (3, StoreFault::HangAfter),
         ] {
             let store = TestStore::default();
-            let memory = ChatMemoryAdvisor::new(store.clone()).with_store_timeout(Duration::from_secs(2));
+            let memory = ChatMemoryAdvisor::new(store.clone());
             let calls = Answer::from_calls([("1", "f", "{}")]);
             let (client, _) =
                 client(&memory, place, [calls, Answer::from_text("done"), Answer::from_text("next")]);
@@ -333,7 +333,7 @@ async fn law_t3_store_timeout_bounds_wait_for_silent_store() {
             let began = Instant::now();
             let outcome = ask(&client, "go").await.map_err(|error| error.kind());
             let took = began.elapsed();
-            assert!(took >= Duration::from_secs(2) && took < Duration::from_secs(3), "{took:?}");
+            assert!(took >= Duration::from_secs(30) && took < Duration::from_secs(31), "{took:?}");
             // An append is made again under its key, and the second one answers.
             let expected = if operation == 0 { Err(ErrorKind::Store) } else { Ok("done".into()) };
             assert_eq!(outcome, expected, "{place:?} {operation} {fault:?}");

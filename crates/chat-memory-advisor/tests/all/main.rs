@@ -7,7 +7,6 @@
     reason = "what the tests share fails by panicking"
 )]
 
-mod bounded_store;
 mod branches;
 mod busy;
 mod dropped;
@@ -19,7 +18,6 @@ mod rounds;
 mod store;
 mod summaries;
 mod support;
-mod texts;
 mod turn_pages;
 mod turns;
 mod views;

@@ -180,7 +180,7 @@ async fn long_lists_are_paged_and_skip_missing_conversations() {
         let Some(last) = part.last().cloned() else { break };
         assert!(part.len() == 90 || listed.len() + part.len() == expected.len(), "a page is short");
         listed.extend(part);
-        page = page.after(last);
+        page.after = Some(last);
     }
     assert_eq!(listed, expected);
     assert_eq!(store.list(&Page::first("default", 0)).await.unwrap(), []);

@@ -88,7 +88,7 @@ async fn assert_listed(store: &Store, tenant: &str, expected: &[&ConversationKey
     let (mut listed, mut page) = (Vec::new(), Page::first(tenant, 5));
     while let keys @ [.., last] = &*store.list(&page).await.unwrap() {
         listed.extend(keys.iter().cloned());
-        page = page.after(last.clone());
+        page.after = Some(last.clone());
     }
     assert!(listed.iter().eq(expected.iter().copied()), "{listed:?} in place of {expected:?}");
 }
@@ -222,11 +222,11 @@ pub async fn list_is_paged_in_order(store: Store) {
     let mut expected = ["10", "A", "a", "a-b", "a_b", "b"];
     for order in [ListOrder::Ascending, ListOrder::Descending] {
         let mut listed = Vec::new();
-        let mut page = Page::first(tenant.as_str(), 4).in_order(order);
+        let mut page = Page { order, ..Page::first(tenant.as_str(), 4) };
         while let keys @ [.., last] = &*store.list(&page).await.unwrap() {
             assert!(keys.len() <= 4, "a page is longer than asked for");
             listed.extend(keys.iter().map(|key| String::from(key.conversation())));
-            page = page.after(last.clone());
+            page.after = Some(last.clone());
         }
         assert_eq!(listed, expected, "{order:?}, by their bytes");
         expected.reverse();
@@ -250,7 +250,7 @@ pub async fn page_may_begin_after_key_of_another_tenant(store: Store) {
     for (of, name, ascending, descending) in places {
         let after = ConversationKey::in_tenant(of, name).unwrap();
         for (order, listed) in [(ListOrder::Ascending, ascending), (ListOrder::Descending, descending)] {
-            let page = Page::first(tenant.as_str(), usize::MAX).in_order(order).after(after.clone());
+            let page = Page { order, after: Some(after.clone()), ..Page::first(tenant.as_str(), usize::MAX) };
             assert_eq!(store.list(&page).await.unwrap().len(), listed, "{order:?} after {after:?}");
         }
     }

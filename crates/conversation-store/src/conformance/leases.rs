@@ -6,12 +6,15 @@ use advisor_core::{ConversationKey, TurnId};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::{Store, new_key, said};
-use crate::{FencingToken, Leases, Page, ReadRange, Result, StoreError, Version, WaitingTurns};
+use crate::{FencingToken, Leases, Page, ReadRange, Result, StoreError, Version};
 
 const HOUR: Duration = Duration::from_secs(3600);
 const MOMENT: Duration = Duration::from_millis(20);
 /// The longest wait for a lease of a moment to end.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// The time for which a place in the queue lasts, and for which a waiting turn may be passed.
+const PLACE_LASTS: Duration = Duration::from_secs(3);
+const PASSED_FOR: Duration = Duration::from_secs(10);
 
 /// While one turn holds a conversation, neither another turn nor the same one can acquire it. Other conversations
 /// are free.
@@ -174,7 +177,7 @@ pub async fn a_place_in_the_queue_ends_with_its_time(store: Store) {
         loop {
             match leases.acquire_in_turn(&key, &turn("c"), HOUR, None).await {
                 Err(StoreError::Locked { turn: first, remaining, .. }) => {
-                    assert!(first == turn("b") && remaining <= WaitingTurns::LASTS, "{first}: {remaining:?}");
+                    assert!(first == turn("b") && remaining <= PLACE_LASTS, "{first}: {remaining:?}");
                     sleep(remaining.clamp(Duration::from_millis(1), MOMENT)).await;
                 }
                 given => return given.unwrap(),
@@ -198,7 +201,7 @@ pub async fn a_takeover_passes_waiting_turns(store: Store) {
     leases.acquire_in_turn(&key, &turn("b"), HOUR, None).await.unwrap();
 }
 
-/// A turn that has waited for [`WaitingTurns::PASSED_FOR`] is passed by no takeover. The macro does not run this clause:
+/// A turn that has waited for ten seconds is passed by no takeover. The macro does not run this clause:
 /// it takes that time.
 pub async fn a_takeover_passes_no_turn_that_waited_long(store: Store) {
     let Some(leases) = store.leases() else { return };
@@ -216,10 +219,10 @@ pub async fn a_takeover_passes_no_turn_that_waited_long(store: Store) {
             Err(error) => panic!("{error:?}"),
         }
         (holder, next) = (next, holder);
-        assert!(begun.elapsed() < WaitingTurns::PASSED_FOR + PATIENCE, "takeovers pass it for ever");
+        assert!(begun.elapsed() < PASSED_FOR + PATIENCE, "takeovers pass it for ever");
         sleep(Duration::from_secs(1)).await;
     }
-    assert!(begun.elapsed() + MOMENT > WaitingTurns::PASSED_FOR, "after {:?} already", begun.elapsed());
+    assert!(begun.elapsed() + MOMENT > PASSED_FOR, "after {:?} already", begun.elapsed());
     leases.release(&key, held).await.unwrap();
     leases.acquire_in_turn(&key, &turn("b"), HOUR, None).await.unwrap();
 }

@@ -23,15 +23,6 @@ mod leasing {
     crate::conformance!(crate::InMemoryStore::new().with_leases());
 }
 
-mod bounded {
-    // Below its bounds, a bounded store behaves like any other.
-    crate::conformance!(
-        crate::InMemoryStore::with_max_conversations(std::num::NonZeroUsize::new(10_000).unwrap())
-            .with_max_entries(std::num::NonZeroUsize::MAX)
-            .with_leases()
-    );
-}
-
 mod shared {
     // An `Arc` of a store is a store.
     crate::conformance!(std::sync::Arc::new(crate::InMemoryStore::new()));

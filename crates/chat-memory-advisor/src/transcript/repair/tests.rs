@@ -4,9 +4,9 @@ use advisor_core::{ToolCall, ToolResult};
 use proptest::prelude::*;
 
 use super::*;
-use crate::test_logs::{
-    answer, any_log, calls, client_side_end, completed, interrupted, log, ordinary_log, other_texts, result,
-    rolled_back, started, user, words,
+use crate::tests::{
+    answer, any_log, calls, client_side_end, completed, interrupted, log, ordinary_log, result, rolled_back,
+    started, user, words,
 };
 use crate::{
     CONTINUED_WITHOUT_RESULTS, NO_ANSWER, NOT_RUN, OUTCOME_UNKNOWN, VERIFY_BEFORE_RETRYING,
@@ -78,7 +78,7 @@ fn law_m1_omitted_answer_never_leaves_adjacent_user_messages() {
 fn open_calls_follow_last_remembered_message_of_turn() {
     let open = |next: Message| {
         let kinds = vec![user("u").into(), calls(&["1", "2"]).into(), next.into()];
-        words(&open_calls(&log(&[("t", kinds)])).missing(&MemoryTexts::default()))
+        words(&open_calls(&log(&[("t", kinds)])).missing())
     };
     assert_eq!(open(result("1")), "r2!");
     assert_eq!(open(calls(&["3"])), "r3!");
@@ -273,20 +273,15 @@ proptest! {
     #[test]
     fn law_m1_repaired_transcript_is_valid(log in any_log()) {
         prop_assert_eq!(validate_transcript(&repair(&log)), []);
-        prop_assert_eq!(validate_transcript(&repair_with(&log, &other_texts())), []);
     }
 
     #[test]
     fn repairing_twice_changes_nothing_more(log in any_log()) {
-        let texts = [MemoryTexts::default(), other_texts()];
-        for (one, other) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
-            let pieces = Repair::from_log(&log, &texts[one]).finish();
-            let repaired = as_log(&pieces);
-            let again = Repair::from_log(&repaired, &texts[other]).finish();
-            prop_assert_eq!(&again, &pieces, "a text that is there stays");
-            for piece in &pieces {
-                prop_assert_eq!(validate_transcript(piece), [], "each piece is valid by itself");
-            }
+        let pieces = Repair::from_log(&log).finish();
+        let again = Repair::from_log(&as_log(&pieces)).finish();
+        prop_assert_eq!(&again, &pieces, "a text that is there stays");
+        for piece in &pieces {
+            prop_assert_eq!(validate_transcript(piece), [], "each piece is valid by itself");
         }
     }
 
@@ -304,8 +299,8 @@ proptest! {
     fn only_the_end_changes_when_a_turn_follows(log in any_log(), cut in any::<prop::sample::Index>()) {
         let turns: Vec<_> = log.chunk_by(same_turn).collect();
         let kept: Vec<_> = turns.iter().take(cut.index(turns.len() + 1)).copied().flatten().cloned().collect();
-        let before = Repair::from_log(&kept, &MemoryTexts::default()).finish();
-        let after = Repair::from_log(&log, &MemoryTexts::default()).finish();
+        let before = Repair::from_log(&kept).finish();
+        let after = Repair::from_log(&log).finish();
         let untouched = before.len().saturating_sub(1);
         prop_assert_eq!(&before[..untouched], &after[..untouched]);
     }

@@ -1,9 +1,9 @@
 //! Tests of `transcript::shorten`.
 
 use super::*;
-use crate::test_logs::{answer, calls, result, user, words};
+use crate::tests::{answer, calls, result, user, words};
 use crate::transcript::repair::has_calls;
-use crate::{LEFT_OUT, MemoryTexts, validate_transcript};
+use crate::validate_transcript;
 use proptest::prelude::*;
 
 /// Compacts a running turn.
@@ -11,13 +11,13 @@ fn compact(
     running: &[Message],
     room: usize,
     size: impl Fn(&Message) -> usize,
-    stand_ins: &Placeholders,
+    stand_ins: &[Message; 3],
 ) -> Vec<Message> {
     Measured::new(running, size, stand_ins, has_calls).shortened(room)
 }
 
 fn messages(running: &[Message], room: usize) -> Vec<Message> {
-    compact(running, room, |_| 1, &Placeholders::from_texts(&MemoryTexts::default()))
+    compact(running, room, |_| 1, &stand_ins())
 }
 
 fn turn_of(rounds: &[usize]) -> Vec<Message> {
@@ -82,7 +82,7 @@ proptest! {
             turn.extend(turn_of(&[parallel]).split_off(1));
             turn.extend(steered.then(|| user("and")));
         }
-        let stand_ins = Placeholders::from_texts(&MemoryTexts::default());
+        let stand_ins = stand_ins();
         let size = |message: &Message| if message.text() == LEFT_OUT { large } else { 2 };
         let kept = compact(&turn, room, size, &stand_ins);
         let measured = Measured::new(&turn, size, &stand_ins, has_calls);

@@ -6,10 +6,9 @@ use advisor_core::Role;
 use proptest::prelude::*;
 
 use super::*;
-use crate::test_logs::{Course, answer, any_courses, counted, log_of, turn, user, words};
+use crate::tests::{Course, answer, any_courses, counted, log_of, plan_start, turn, user, words};
 use crate::transcript::repair::{Repair, results_first};
-use crate::turn::reading::Reading;
-use crate::turn::start_plan::{LoadedConversation, StartOutcome, StartPlan};
+use crate::turn::start::{LoadedConversation, StartOutcome, StartPlan};
 use crate::{LEFT_OUT, MESSAGE_LEFT_OUT, repair, validate_transcript};
 use conversation_store::{ReadRange, Snapshot};
 
@@ -29,6 +28,15 @@ fn a_running_turn_may_fill_the_window() {
     let fitted = fit(3).unwrap();
     assert_eq!((fitted.earlier.len(), fitted.running.len()), (0, 3));
     assert_eq!(fit(2).unwrap_err().kind(), ErrorKind::ContextOverflow);
+}
+
+#[test]
+fn first_read_is_about_window_size() {
+    let range = |window: Window| Measure::from(window).first_range();
+    assert_eq!(range(Window::All), ReadRange::All);
+    assert_eq!(range(Window::Messages(3)), ReadRange::LastEntries(6));
+    assert_eq!(range(Window::Turns(3)), ReadRange::LastTurns(3));
+    assert_eq!(range(Window::Tokens(3)), ReadRange::LastTurns(16));
 }
 
 #[test]
@@ -55,25 +63,17 @@ struct Sent {
 
 /// Begins a turn with this input, after reading as far back as the window needs.
 fn begin(measure: Measure, log: &[Entry], input: &[Message]) -> Sent {
-    let new = turn("new");
-    let plan = |range| {
-        let snapshot = Snapshot::from_log(log, range);
-        let past = LoadedConversation { snapshot, parent: None, unfinished: Vec::new(), summary: None };
-        match StartPlan::plan(&new, input.to_vec(), past, &measure).unwrap() {
-            StartOutcome::Asking(plan) => plan,
-            StartOutcome::Answered(answer) => panic!("answered: {answer:?}"),
-        }
+    let plan = |planned: Result<StartOutcome<StartPlan>>| match planned.unwrap() {
+        StartOutcome::Asking(plan) => plan,
+        StartOutcome::Answered(answer) => panic!("answered: {answer:?}"),
     };
-    let reading = Reading::new(&measure).before(&new, input);
-    let answers = input.iter().any(|message| message.role() == Role::Tool);
-    let mut range = if answers { ReadRange::All } else { reading.first_range() };
-    while let Some(larger) = reading.larger_range(range, &Snapshot::from_log(log, range)) {
-        range = larger;
-    }
-    let (plan, all) = (plan(range), plan(ReadRange::All));
-    assert_eq!(words(&plan.messages()), words(&all.messages()), "{range:?} shows what is sent");
-    let Fitted { earlier, running, .. } = plan.fitted;
-    let whole = Repair::from_log(log, &measure.texts).finish_with(results_first(input.to_vec()), &[]);
+    let snapshot = Snapshot::from_log(log, ReadRange::All);
+    let past = LoadedConversation { snapshot, parent: None, unfinished: Vec::new(), summary: None };
+    let all = plan(StartPlan::plan(&turn("new"), input.to_vec(), past, &measure));
+    let mut earlier = plan(plan_start("new", measure.clone(), log, input, &[])).messages();
+    assert_eq!(words(&earlier), words(&all.messages()), "what is read shows what is sent");
+    let whole = Repair::from_log(log).finish_with(results_first(input.to_vec()), &[]);
+    let running = earlier.split_off(earlier.len() - whole.running.len());
     assert_eq!(whole.running, running, "nothing of the running turn is lost");
     Sent { past: whole.earlier, earlier, running, measure }
 }
@@ -151,7 +151,7 @@ fn input_for(log: &[Entry], input: Vec<Message>) -> Vec<Message> {
     if !input.is_empty() {
         return input;
     }
-    let open = Repair::from_log(log, &MemoryTexts::default()).open_calls().missing(&MemoryTexts::default());
+    let open = Repair::from_log(log).open_calls().missing();
     if open.is_empty() { vec![user("new#1")] } else { open.into_iter().take(1).collect() }
 }
 
@@ -186,5 +186,105 @@ proptest! {
         let sent = begin(Window::Turns(count).into(), &log, &input_for(&log, input));
         let from = sent.past.len().saturating_sub(count.saturating_sub(1));
         prop_assert_eq!(sent.earlier, sent.past[from..].concat());
+    }
+}
+
+mod filling {
+    use super::*;
+    use crate::tests::{answer, calls, counted, result, user, words};
+    use crate::transcript::repair::is_answer;
+    use crate::{LEFT_OUT, MESSAGE_LEFT_OUT};
+
+    /// Returns the messages sent of these turns, where a placeholder counts five.
+    fn sent(turns: &[Vec<Message>], room: usize) -> String {
+        sent_with(5, turns, room)
+    }
+
+    fn sent_with(stand_in: usize, turns: &[Vec<Message>], room: usize) -> String {
+        let stand_ins = stand_ins();
+        let size = |message: &Message| counted(message, stand_in);
+        let filled = fill(turns.iter().map(|turn| Measured::new(turn, size, &stand_ins, is_answer)), room, 1);
+        words(&filled.turns.concat()).replace(LEFT_OUT, "..").replace(MESSAGE_LEFT_OUT, "...")
+    }
+
+    fn plain(question: usize, said: usize) -> Vec<Message> {
+        vec![user(&format!("q#{question}")), answer(&format!("a#{said}"))]
+    }
+
+    /// Creates a turn with messages of two tokens each, and results of three.
+    fn working(rounds: &[&'static str]) -> Vec<Message> {
+        let round = |id: &&'static str| [calls(&[*id]), result(id)];
+        let said = [user("go#2")].into_iter().chain(rounds.iter().flat_map(round));
+        said.chain([answer("done#2")]).collect()
+    }
+
+    #[test]
+    fn oversized_turn_keeps_question_answer_and_latest_rounds() {
+        // A round counts five.
+        let turns = [plain(1, 1), working(&["1", "2", "3"])];
+        assert_eq!(sent(&turns, 21), "u:q#1 a:a#1 u:go#2 a(1) r1 a(2) r2 a(3) r3 a:done#2");
+        assert_eq!(sent(&turns, 20), "u:go#2 a(1) r1 a(2) r2 a(3) r3 a:done#2", "it fits whole");
+        assert_eq!(sent(&turns, 18), "u:q#1 a:a#1 u:go#2 a(2) r2 a(3) r3 a:done#2");
+        assert_eq!(sent(&turns, 15), "u:q#1 a:a#1 u:go#2 a(3) r3 a:done#2");
+        assert_eq!(sent(&turns, 10), "u:q#1 a:a#1 u:go#2 a:done#2");
+        assert_eq!(sent(&turns, 5), "u:go#2 a:done#2");
+    }
+
+    #[test]
+    fn latest_of_several_oversized_turns_gets_rounds_first() {
+        let turns = [working(&["1", "2"]), working(&["3", "4", "5"])];
+        assert_eq!(sent(&turns, 13), "u:go#2 a:done#2 u:go#2 a(5) r5 a:done#2");
+        assert_eq!(sent(&turns, 18), "u:go#2 a:done#2 u:go#2 a(4) r4 a(5) r5 a:done#2");
+        assert_eq!(sent(&turns, 23), "u:go#2 a:done#2 u:go#2 a(3) r3 a(4) r4 a(5) r5 a:done#2");
+        assert_eq!(sent(&turns, 28), "u:go#2 a(2) r2 a:done#2 u:go#2 a(3) r3 a(4) r4 a(5) r5 a:done#2");
+        let large = [vec![user("go#2"), calls(&["3"]), answer("hm#90"), answer("done#2")]];
+        let turns: Vec<_> = turns.into_iter().take(1).chain(large).collect();
+        assert_eq!(sent(&turns, 18), "u:go#2 a(1) r1 a(2) r2 a:done#2 u:go#2 a:done#2");
+    }
+
+    #[test]
+    fn oversized_question_or_answer_becomes_placeholder() {
+        let turns = [plain(1, 1), plain(50, 4)];
+        assert_eq!(sent(&turns, 20), "u:q#1 a:a#1 u:... a:a#4");
+        assert_eq!(sent(&turns, 8), "u:... a:a#4", "what stands in takes no room");
+        assert_eq!(sent(&turns, 3), "u:q#1 a:a#1", "nothing of a turn can be sent");
+        let turns = [plain(1, 1), plain(4, 50)];
+        assert_eq!(sent(&turns, 20), "u:q#1 a:a#1 u:q#4 a:...");
+        assert_eq!(sent(&turns, 8), "u:q#1 a:a#1");
+        assert_eq!(sent(&[plain(1, 1), plain(60, 50)], 20), "u:q#1 a:a#1");
+    }
+
+    #[test]
+    fn turn_that_fits_only_alone_ends_window() {
+        let turns = [plain(1, 1), plain(9, 3), plain(1, 1)];
+        assert_eq!(sent(&turns, 13), "u:q#1 a:a#1", "its question is not too large for the window");
+        assert_eq!(sent(&turns, 14), "u:q#9 a:a#3 u:q#1 a:a#1");
+    }
+
+    #[test]
+    fn answer_without_question_is_sent_without_later_turns() {
+        let turns = [plain(1, 1), plain(9, 3), plain(1, 1)];
+        assert_eq!(
+            sent(&turns, 7),
+            "u:q#1 a:a#1",
+            "the turn before it would need the placeholder, and so ends the window"
+        );
+        assert_eq!(sent(&turns[..2], 7), "u:... a:a#3", "behind it nothing else is sent");
+    }
+
+    #[test]
+    fn the_latest_messages_of_the_user_stay() {
+        let steered = |first: usize| {
+            let said = [user(&format!("u#{first}")), calls(&["1"]), result("1"), user("v#2"), answer("hm#2")];
+            vec![said.into_iter().chain([user("w#2"), answer("done#2")]).collect::<Vec<_>>()]
+        };
+        let sent = |first, room| sent_with(1, &steered(first), room);
+        assert_eq!(sent(2, 15), "u:u#2 a(1) r1 u:v#2 a:hm#2 u:w#2 a:done#2");
+        assert_eq!(sent(2, 14), "u:u#2 a:.. u:v#2 a:hm#2 u:w#2 a:done#2");
+        assert_eq!(sent(2, 10), "u:u#2 a:.. u:v#2 a:.. u:w#2 a:done#2");
+        assert_eq!(sent(2, 9), "u:v#2 a:.. u:w#2 a:done#2", "what stands in takes room");
+        assert_eq!(sent(9, 14), "u:v#2 a:.. u:w#2 a:done#2");
+        assert_eq!(sent(9, 6), "u:w#2 a:done#2");
+        assert_eq!(sent(9, 3), "u:... a:done#2");
     }
 }

@@ -6,15 +6,17 @@ use advisor_core::ErrorKind;
 use proptest::prelude::*;
 
 use super::*;
-use crate::test_logs::{answer, any_courses, calls, counted, log_of, result, user, words};
+use crate::tests::{answer, any_courses, calls, counted, log_of, result, user, words};
 use crate::transcript::repair::Repair;
 use crate::{
     MESSAGE_LEFT_OUT, NOT_RUN, NOT_STARTED, OUTCOME_UNKNOWN, OnOverflow, Window, validate_transcript,
 };
 
 fn prompt_of(system: Vec<Message>, messages: Vec<Message>) -> Prompt {
-    let fitted = Fitted { earlier: Vec::new(), running: messages, full: true };
-    Prompt::new(system, None, &fitted, Arc::default())
+    let pieces = Pieces { earlier: Vec::new(), running: messages };
+    let (mut prompt, _) = Prompt::new(None, pieces, &Window::All.into()).unwrap();
+    prompt.messages(system);
+    prompt
 }
 
 /// Adds messages, and returns the ones to be stored and the whole prompt afterwards.
@@ -131,10 +133,8 @@ fn the_prompt_grows_without_copying() {
 
 /// Creates a prompt that begins with the messages sent of this past.
 fn started(measure: &Measure, past: Vec<Vec<Message>>, input: Message) -> Result<Prompt> {
-    let fitted = measure.fit(&past, vec![input])?;
-    let summary = Some(Message::system("what was before"));
-    let prompt = Prompt::new(vec![Message::system("s")], summary, &fitted, Arc::default());
-    Ok(prompt.with_past(past))
+    let pieces = Pieces { earlier: past, running: vec![input] };
+    Ok(Prompt::new(Some(Message::system("what was before")), pieces, measure)?.0)
 }
 
 #[test]
@@ -192,7 +192,7 @@ proptest! {
         let size = |messages: &[Message]| {
             messages.iter().map(|message| if tokens { counted(message, 3) } else { 1 }).sum::<usize>()
         };
-        let past = Repair::from_log(&log_of(&courses), &MemoryTexts::default()).finish();
+        let past = Repair::from_log(&log_of(&courses)).finish();
         let last = past.last().and_then(|turn| turn.last()).cloned();
         let question = user("new#1");
         let Ok(mut prompt) = started(&measure, past, question.clone()) else { return Ok(()) };

@@ -1,23 +1,19 @@
 //! Tests of `turn::state`.
 
-use std::sync::Arc;
-
-use advisor_core::{ConversationKey, FinishReason};
+use advisor_core::FinishReason;
+use conversation_store::InMemoryStore;
+use futures::FutureExt;
 
 use super::*;
-use crate::conversation::Registry;
-use crate::conversation::lease_state::LeaseState;
-use crate::conversation::lock::Owner;
-use crate::test_logs::turn;
-use crate::transcript::window::Fitted;
+use crate::Window;
+use crate::tests::{turn, turn_memory};
+use crate::transcript::repair::Pieces;
 
 fn state() -> TurnState {
-    let (registry, key) = (Arc::new(Registry::default()), ConversationKey::new("c").unwrap());
-    let lease = Arc::new(LeaseState::new(&Turn::new(turn("t"))));
-    let owner: Arc<dyn Owner> = Arc::<LeaseState>::clone(&lease);
-    let guard = ConversationGuard::new(&registry, &lease, registry.locks.try_lock(&key, &owner).unwrap());
-    let fitted = Fitted { earlier: Vec::new(), running: Vec::new(), full: false };
-    TurnState::new(guard, Version::EMPTY, Prompt::new(Vec::new(), None, &fitted, Arc::default()), None)
+    let memory = turn_memory(InMemoryStore::new(), "t", Window::All.into()).0;
+    let hold = memory.lease.acquire(None).now_or_never().unwrap().unwrap();
+    let pieces = Pieces { earlier: Vec::new(), running: Vec::new() };
+    TurnState::new(hold, Version::EMPTY, Prompt::new(None, pieces, &memory.measure).unwrap().0, None)
 }
 
 #[test]
@@ -33,9 +29,9 @@ fn turn_has_a_stored_end_only_after_one() {
 #[test]
 fn law_k3_stopped_turn_overrides_only_its_earlier_end() {
     let (mut state, end) = (state(), TurnEnd::Interrupted { partial: "so far".into() });
-    assert_eq!(state.unfinished(&turn("t"), 1, &end).unwrap().stage, Stage::Running);
+    assert_eq!(state.unfinished(&turn("t"), 1, &end).unwrap().stopped, StoppedWhile::Running);
     state.life = Life::Running { after_end: true };
-    assert_eq!(state.unfinished(&turn("t"), 1, &end).unwrap().stage, Stage::AfterEnd);
+    assert_eq!(state.unfinished(&turn("t"), 1, &end).unwrap().stopped, StoppedWhile::AfterEnd);
 }
 
 #[test]

@@ -1,0 +1,190 @@
+//! Tests of `conversation::close`.
+
+use std::sync::Mutex;
+
+use advisor_core::{TurnEnd, async_trait};
+use proptest::prelude::*;
+
+use super::*;
+use crate::repair;
+use crate::tests::{any_log, calls, client_side_end, completed, log, turn, user};
+use conversation_store::{EntryId, FencingToken, InMemoryStore, Page, Snapshot, Version};
+
+/// Closes a turn that did not fit into the registry, so that it counts as unfinished.
+async fn close(
+    store: &dyn ConversationStore,
+    key: &ConversationKey,
+    unfinished: &UnfinishedTurn,
+) -> Result<(), StoreError> {
+    Registry::default().try_close(store, key, unfinished).await
+}
+
+fn silent(name: &str) -> UnfinishedTurn {
+    UnfinishedTurn::new(turn(name), None, Vec::new())
+}
+
+async fn stored(log: &[Entry]) -> (InMemoryStore, ConversationKey) {
+    (crate::tests::stored(log), ConversationKey::new("c").unwrap())
+}
+
+async fn version(store: &InMemoryStore, key: &ConversationKey) -> u64 {
+    store.load(key, ReadRange::All).await.unwrap().version.as_u64()
+}
+
+#[tokio::test]
+async fn an_open_turn_is_closed_once() {
+    let (store, key) = stored(&log(&[("t", vec![user("u").into(), calls(&["1"]).into()])])).await;
+    for _ in 0..2 {
+        close(&store, &key, &silent("t")).await.unwrap();
+        assert_eq!(version(&store, &key).await, 4, "a result and the end");
+    }
+}
+
+#[tokio::test]
+async fn ended_or_followed_turn_is_not_closed_again() {
+    let ended = log(&[("t", vec![user("u").into(), calls(&["1"]).into(), client_side_end()])]);
+    let followed = log(&[("t", vec![user("u").into()]), ("next", vec![user("v").into()])]);
+    for log in [ended, followed] {
+        let (store, key) = stored(&log).await;
+        close(&store, &key, &silent("t")).await.unwrap();
+        assert_eq!(version(&store, &key).await, log.len() as u64);
+    }
+    let (store, unknown) = (InMemoryStore::new(), ConversationKey::new("unknown").unwrap());
+    close(&store, &unknown, &silent("t")).await.unwrap();
+    assert_eq!(version(&store, &unknown).await, 0);
+}
+
+#[tokio::test]
+async fn ended_turn_can_be_rolled_back() {
+    let (store, key) = stored(&log(&[("t", vec![user("u").into(), completed()])])).await;
+    let undone = UnfinishedTurn { end: TurnEnd::RolledBack, ..silent("t") };
+    for _ in 0..2 {
+        close(&store, &key, &undone).await.unwrap();
+        let log = store.load(&key, ReadRange::All).await.unwrap().entries;
+        assert_eq!((log.len(), repair(&log).len()), (3, 0));
+    }
+}
+
+/// A store that changes the log between a load and an append, in its first `times - 1` loads.
+struct Interfered {
+    inner: InMemoryStore,
+    times: Mutex<u64>,
+    with: Interference,
+}
+
+#[derive(Clone, Copy)]
+enum Interference {
+    /// Entries of the same turn arrive late.
+    Late,
+    /// The conversation is deleted, and another turn begins it again.
+    BegunAnew,
+}
+
+#[async_trait]
+impl ConversationStore for Interfered {
+    async fn load(&self, key: &ConversationKey, range: ReadRange) -> Result<Snapshot, StoreError> {
+        let read = self.inner.load(key, range).await?;
+        let time = {
+            let mut times = self.times.lock().unwrap();
+            *times = times.saturating_sub(1);
+            *times
+        };
+        if time > 0 {
+            let (name, kind, at) = match self.with {
+                Interference::Late => ("t", EntryKind::Summary("late".into()), read.version),
+                Interference::BegunAnew => {
+                    self.inner.delete(key).await?;
+                    ("other", user("u").into(), Version::EMPTY)
+                }
+            };
+            let batch_key = BatchKey::new(turn(name), u32::try_from(time).unwrap(), "interferes");
+            let batch = Batch::new(batch_key, vec![NewEntry::new(turn(name), kind)]);
+            self.inner.append(key, at, batch).await?;
+        }
+        Ok(read)
+    }
+
+    async fn read(
+        &self,
+        key: &ConversationKey,
+        after: EntryId,
+        limit: usize,
+    ) -> Result<Vec<Entry>, StoreError> {
+        self.inner.read(key, after, limit).await
+    }
+
+    async fn append(&self, key: &ConversationKey, at: Version, batch: Batch) -> Result<Version, StoreError> {
+        self.inner.append(key, at, batch).await
+    }
+
+    async fn delete(&self, key: &ConversationKey) -> Result<(), StoreError> {
+        self.inner.delete(key).await
+    }
+
+    async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>, StoreError> {
+        self.inner.list(page).await
+    }
+}
+
+#[tokio::test]
+async fn closing_retries_after_late_appends_but_not_forever() {
+    for (times, closed) in [(ATTEMPTS, true), (ATTEMPTS + 1, false)] {
+        let (inner, key) = stored(&log(&[("t", vec![user("u").into()])])).await;
+        let store = Interfered { inner, times: Mutex::new(times as u64), with: Interference::Late };
+        let outcome = close(&store, &key, &silent("t")).await;
+        assert_eq!(outcome.is_ok(), closed, "{outcome:?}");
+        assert_eq!(store.inner.load(&key, ReadRange::All).await.unwrap().open_turn.is_none(), closed);
+    }
+}
+
+#[tokio::test]
+async fn turn_is_not_closed_in_recreated_conversation() {
+    let (inner, key) = stored(&log(&[("t", vec![user("u").into()])])).await;
+    let store = Interfered { inner, times: Mutex::new(2), with: Interference::BegunAnew };
+    let outcome = close(&store, &key, &silent("t")).await;
+    assert!(matches!(outcome, Err(StoreError::Gone)), "{outcome:?}");
+    let anew = store.inner.load(&key, ReadRange::All).await.unwrap().entries;
+    assert_eq!(anew.iter().map(|entry| &entry.turn).collect::<Vec<_>>(), [&turn("other")]);
+}
+
+/// Without this, each turn that another process has passed by would stay in the registry.
+#[test]
+fn fenced_turn_is_kept_for_later_turn_here() {
+    let registry = Registry::default();
+    let key = ConversationKey::new("c").unwrap();
+    let stopped = || UnfinishedTurn { token: Some(FencingToken::new(1)), ..silent("t") };
+    let elsewhere = registry.register(&key, stopped());
+    registry.note_closed(&key, &elsewhere, Err(StoreError::Fenced)).unwrap();
+    assert!(registry.unfinished_in(&key).is_empty(), "another process has the conversation");
+    let here = registry.register(&key, stopped());
+    registry.note_lease(&key, FencingToken::new(2));
+    registry.note_closed(&key, &here, Err(StoreError::Fenced)).unwrap();
+    assert_eq!(registry.unfinished_in(&key).len(), 1, "the later turn writes its end");
+}
+
+#[test]
+fn closing_entries_have_the_round_of_the_calls() {
+    let mut entries = log(&[("t", vec![user("u").into(), calls(&["1"]).into()])]);
+    entries[1] = entries[1].clone().with_round(Some(3));
+    let new = closing(&entries, &end_of(&entries, &[]), &[]);
+    assert_eq!(
+        new.iter().map(NewEntry::round).collect::<Vec<_>>(),
+        [Some(3), None],
+        "only messages have a round"
+    );
+    assert_eq!(closing(&entries[..1], &TurnEnd::RolledBack, &[])[0].round(), None);
+}
+
+proptest! {
+    #[test]
+    fn closing_a_turn_changes_nothing_that_is_sent(log in any_log()) {
+        let Some(last) = log.chunk_by(same_turn).next_back() else { return Ok(()) };
+        let end = end_of(last, &[]);
+        let mut closed = log.clone();
+        let new = closing(last, &end, &[]);
+        extend_with_planned(&mut closed, new);
+        prop_assert_eq!(repair(&closed), repair(&log));
+        let last = closed.chunk_by(same_turn).next_back().unwrap();
+        prop_assert_eq!(closing(last, &end, &[]), [], "whoever closes it again");
+    }
+}

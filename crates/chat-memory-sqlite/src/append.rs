@@ -2,14 +2,13 @@
 
 use advisor_core::ConversationKey;
 use conversation_store::{
-    Admission, AppliedBatch, Batch, BatchKey, EntryId, FencingToken, LogState, Result, StoreError, Version,
+    Admission, AppliedBatch, Batch, BatchKey, EntryId, FencingToken, LogState, StoreError, Version,
     WrittenEntry, admit,
 };
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
-use crate::failure::{commit, damaged, nothing_written};
-use crate::log::path::Place;
-use crate::log::{Log, bytes};
+use crate::failure::{Result, commit, damaged};
+use crate::log::{Log, Place, bytes};
 
 /// Appends a batch in one transaction that excludes other writers.
 ///
@@ -22,8 +21,7 @@ pub(crate) fn append(
     largest: usize,
 ) -> Result<Version> {
     let entries = batch.written(largest)?;
-    let transaction =
-        connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(nothing_written)?;
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let found = Log::find(&transaction, key)?;
     let token = match &found {
         Some(log) => log.token,
@@ -42,7 +40,7 @@ pub(crate) fn append(
         Ok(Admission::Write) => {}
         Ok(Admission::Done(version)) => return Ok(version),
         Err(StoreError::Gone) if found.is_none() => return Err(Log::gone(&transaction, key)),
-        Err(refused) => return Err(refused),
+        Err(refused) => return Err(refused.into()),
     }
     let log = match found {
         Some(log) => log,
@@ -73,15 +71,13 @@ impl Log {
 
     /// Returns the versions before and after the batch with this key, if it was applied.
     fn batch(&self, transaction: &Transaction<'_>, key: &BatchKey) -> Result<Option<(u64, u64)>> {
-        let mut statement = transaction
-            .prepare_cached(
-                "SELECT before, after FROM batches
+        let mut statement = transaction.prepare_cached(
+            "SELECT before, after FROM batches
                  WHERE conversation = ?1 AND turn = ?2 AND round = ?3 AND step = ?4",
-            )
-            .map_err(nothing_written)?;
+        )?;
         let of_key = params![self.id, key.turn.as_str(), key.round, key.step.as_str()];
         let found = statement.query_row(of_key, |row| Ok((row.get(0)?, row.get(1)?)));
-        found.optional().map_err(nothing_written)
+        Ok(found.optional()?)
     }
 
     /// Returns whether these entries are the ones between two versions.
@@ -93,9 +89,9 @@ impl Log {
         entries: &[WrittenEntry<'_>],
     ) -> Result<bool> {
         let mut statement = Self::rows(transaction)?;
-        let mut rows = statement.query(params![self.id, before, after]).map_err(nothing_written)?;
+        let mut rows = statement.query(params![self.id, before, after])?;
         let mut entries = entries.iter();
-        while let Some(row) = rows.next().map_err(nothing_written)? {
+        while let Some(row) = rows.next()? {
             if !entries.next().is_some_and(|new| new.matches_row(bytes(row, 1), bytes(row, 2))) {
                 return Ok(false);
             }
@@ -115,20 +111,19 @@ impl Log {
         let unlike = || damaged(Some(first), "the entries read back differ from the written ones");
         let log = Self::find(transaction, key)?.ok_or_else(unlike)?;
         let mut statement = Self::rows(transaction)?;
-        let mut rows =
-            statement.query(params![log.id, self.version, log.version]).map_err(nothing_written)?;
+        let mut rows = statement.query(params![log.id, self.version, log.version])?;
         let mut next = self.version;
         for entry in entries {
             next = next.saturating_add(1);
-            let row = rows.next().map_err(nothing_written)?.ok_or_else(unlike)?;
+            let row = rows.next()?.ok_or_else(unlike)?;
             let is_entry = row.get::<_, u64>(0).is_ok_and(|seq| seq == next)
                 && (bytes(row, 1), bytes(row, 2)) == (entry.turn.as_bytes(), entry.body.as_bytes())
                 && log.is_as_written(row, next);
             if !is_entry {
-                return Err(unlike());
+                return Err(unlike().into());
             }
         }
-        if (log.id, log.version) == (self.id, version.as_u64()) { Ok(()) } else { Err(unlike()) }
+        if (log.id, log.version) == (self.id, version.as_u64()) { Ok(()) } else { Err(unlike().into()) }
     }
 
     /// Returns the parent of the entry after `before`, if a branch starts there.
@@ -157,8 +152,7 @@ impl Log {
                 let BatchKey { turn, round, step, .. } = &batch.key;
                 let key = (turn.as_str(), round, step.as_str());
                 statement.execute(params![self.id, key.0, key.1, key.2, self.version, version])
-            })
-            .map_err(nothing_written)?;
+            })?;
         let token = batch.token.map(|token| token.as_u64()).or(self.token).map(u64::cast_signed);
         transaction
             .prepare_cached(
@@ -167,8 +161,7 @@ impl Log {
             )
             .and_then(|mut statement| {
                 statement.execute(params![self.id, version, token, last.turn, last.turn_from, last.open])
-            })
-            .map_err(nothing_written)?;
+            })?;
         Ok(Version::new(version))
     }
 
@@ -185,20 +178,17 @@ impl Log {
             None => None,
         };
         let mut before = behind.as_ref().unwrap_or(&self.last);
-        let mut statement = transaction
-            .prepare_cached(
-                "INSERT INTO entries (conversation, seq, turn_from, open, turn, entry, sum)
+        let mut statement = transaction.prepare_cached(
+            "INSERT INTO entries (conversation, seq, turn_from, open, turn, entry, sum)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-            )
-            .map_err(nothing_written)?;
+        )?;
         let mut last = None;
         for (seq, entry) in (first..).zip(entries) {
             let place = place_after(before, seq, entry);
             let sum =
                 self.sum(seq, place.turn_from, place.open, entry.turn.as_bytes(), entry.body.as_bytes());
             statement
-                .execute(params![self.id, seq, place.turn_from, place.open, entry.turn, entry.body, sum])
-                .map_err(nothing_written)?;
+                .execute(params![self.id, seq, place.turn_from, place.open, entry.turn, entry.body, sum])?;
             before = last.insert(place);
         }
         Ok(last)
@@ -208,8 +198,7 @@ impl Log {
     fn fork_point(&self, transaction: &Transaction<'_>, first: u64, parent: EntryId) -> Result<Place> {
         transaction
             .prepare_cached("INSERT INTO forks (conversation, first, parent) VALUES (?1, ?2, ?3)")
-            .and_then(|mut statement| statement.execute(params![self.id, first, parent.as_u64()]))
-            .map_err(nothing_written)?;
+            .and_then(|mut statement| statement.execute(params![self.id, first, parent.as_u64()]))?;
         Ok(self.place(transaction, parent.as_u64())?.unwrap_or(Place::BEGINNING))
     }
 }

@@ -8,7 +8,7 @@ use rusqlite::Connection;
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::failure::lasting;
+use crate::failure::{Failure, lasting};
 
 /// A small pool of connections that runs blocking work off the async threads. At most one piece of work runs per
 /// connection.
@@ -35,7 +35,7 @@ impl ConnectionQueue {
     pub(crate) async fn run<T: Send + 'static>(
         self: &Arc<Self>,
         lost: fn(&'static str) -> StoreError,
-        work: impl FnOnce(&mut Connection) -> Result<T> + Send + 'static,
+        work: impl FnOnce(&mut Connection) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T> {
         let runtime = Handle::try_current().map_err(lasting)?;
         let place = Arc::clone(&self.places).acquire_owned().await.map_err(lasting)?;
@@ -44,7 +44,7 @@ impl ConnectionQueue {
             let mut borrowed = Borrowed { connection: queue.take(), queue, _place: place };
             let connection =
                 borrowed.connection.as_mut().ok_or_else(|| lasting("there is no connection left"))?;
-            work(connection)
+            Ok(work(connection)?)
         });
         working.await.unwrap_or_else(|_| Err(lost("the work on the file has broken off")))
     }

@@ -1,16 +1,15 @@
 //! `delete` and `list`: work on whole conversations.
 
 use advisor_core::ConversationKey;
-use conversation_store::{ListOrder, Page, PageStart, Result};
+use conversation_store::{ListOrder, Page, PageStart};
 use rusqlite::{Connection, TransactionBehavior, params};
 
-use crate::failure::{commit, lasting, nothing_written};
+use crate::failure::{Result, commit, lasting};
 use crate::log::Log;
 
 /// Removes a conversation with its entries and keys, in one transaction. Its fencing token stays.
 pub(crate) fn delete(connection: &mut Connection, key: &ConversationKey) -> Result {
-    let transaction =
-        connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(nothing_written)?;
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let Some(log) = Log::find_any(&transaction, key)? else { return Ok(()) };
     for statement in [
         "INSERT INTO fences (tenant, conversation, fence)
@@ -21,7 +20,7 @@ pub(crate) fn delete(connection: &mut Connection, key: &ConversationKey) -> Resu
         "DELETE FROM entries WHERE conversation = ?1",
         "DELETE FROM conversations WHERE id = ?1",
     ] {
-        transaction.execute(statement, [log.id]).map_err(nothing_written)?;
+        transaction.execute(statement, [log.id])?;
     }
     commit(transaction)
 }
@@ -45,11 +44,11 @@ pub(crate) fn list(connection: &mut Connection, page: &Page) -> Result<Vec<Conve
     };
     let tenant = page.tenant.as_str();
     let limit = i64::try_from(page.limit).unwrap_or(i64::MAX);
-    let mut statement = connection.prepare_cached(sql).map_err(nothing_written)?;
-    let mut rows = statement.query(params![tenant, after, limit]).map_err(nothing_written)?;
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query(params![tenant, after, limit])?;
     let mut keys = Vec::new();
-    while let Some(row) = rows.next().map_err(nothing_written)? {
-        let conversation: String = row.get(0).map_err(nothing_written)?;
+    while let Some(row) = rows.next()? {
+        let conversation: String = row.get(0)?;
         keys.push(ConversationKey::in_tenant(tenant, &conversation).map_err(lasting)?);
     }
     Ok(keys)

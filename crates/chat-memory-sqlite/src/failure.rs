@@ -1,11 +1,42 @@
-//! Conversion of SQLite's errors to store errors.
+//! `Failure`: errors of SQLite beside those of the store, and their conversion.
 
 use advisor_core::BoxError;
-use conversation_store::{Result, StoreError};
+use conversation_store::StoreError;
 use rusqlite::{Error, ErrorCode, Transaction};
 
+/// The reason why work on the file failed.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// SQLite failed, and nothing was written.
+    Sqlite(Error),
+    Store(StoreError),
+}
+
+pub(crate) type Result<T = (), E = Failure> = std::result::Result<T, E>;
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Sqlite(error)
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl From<Failure> for StoreError {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Sqlite(error) => nothing_written(error),
+            Failure::Store(error) => error,
+        }
+    }
+}
+
 /// Converts the error of an operation that wrote nothing.
-pub(crate) fn nothing_written(error: Error) -> StoreError {
+fn nothing_written(error: Error) -> StoreError {
     match error.sqlite_error_code() {
         Some(ErrorCode::TooBig) => StoreError::TooLarge,
         Some(
@@ -37,7 +68,7 @@ pub(crate) fn lasting(source: impl Into<BoxError>) -> StoreError {
 /// Commits the transaction. If that fails, only a lock guarantees that nothing was written. A disk error may come
 /// after the last byte of the transaction was written.
 pub(crate) fn commit(transaction: Transaction<'_>) -> Result {
-    transaction.commit().map_err(commit_failed)
+    Ok(transaction.commit().map_err(commit_failed)?)
 }
 
 fn commit_failed(error: Error) -> StoreError {

@@ -1,10 +1,10 @@
 //! `load`, `read` and `branches`: which range of the log a view or a page covers.
 
 use advisor_core::ConversationKey;
-use conversation_store::{Entry, EntryId, ReadRange, Result, Snapshot, StoreError, Version};
+use conversation_store::{Entry, EntryId, ReadRange, Snapshot, StoreError, Version};
 use rusqlite::Connection;
 
-use crate::failure::nothing_written;
+use crate::failure::Result;
 use crate::log::Log;
 
 /// Reads a range of a branch, the version and the open turn in one consistent snapshot. The branch is the one that
@@ -16,11 +16,11 @@ pub(crate) fn load(
     range: ReadRange,
 ) -> Result<Snapshot> {
     // All reads of a transaction see the state at its first read.
-    let transaction = connection.transaction().map_err(nothing_written)?;
+    let transaction = connection.transaction()?;
     let log = Log::find(&transaction, key)?;
     let version = log.as_ref().map_or(0, |log| log.version);
     if let Some(id) = tip.filter(|tip| tip.as_u64() > version) {
-        return Err(StoreError::NoSuchEntry { id });
+        return Err(StoreError::NoSuchEntry { id }.into());
     }
     let Some(log) = log else { return Ok(Snapshot::default()) };
     let tip = tip.map_or(version, EntryId::as_u64);
@@ -39,7 +39,7 @@ pub(crate) fn read(
     after: EntryId,
     limit: usize,
 ) -> Result<Vec<Entry>> {
-    let transaction = connection.transaction().map_err(nothing_written)?;
+    let transaction = connection.transaction()?;
     let Some(log) = Log::find(&transaction, key)? else { return Ok(Vec::new()) };
     let after = after.as_u64();
     let last = after.saturating_add(u64::try_from(limit).unwrap_or(u64::MAX)).min(log.version);
@@ -52,7 +52,7 @@ pub(crate) fn read(
 
 /// Returns the last entries of all branches.
 pub(crate) fn branches(connection: &mut Connection, key: &ConversationKey) -> Result<Vec<EntryId>> {
-    let transaction = connection.transaction().map_err(nothing_written)?;
+    let transaction = connection.transaction()?;
     let Some(log) = Log::find(&transaction, key)? else { return Ok(Vec::new()) };
     Ok(log.forks(&transaction, 0, log.version)?.tips(log.version))
 }
@@ -66,7 +66,7 @@ impl Log {
             ReadRange::LastEntries(0) => Ok(tip.saturating_add(1)),
             ReadRange::LastEntries(entries) => self.first_of_last(connection, count(entries), tip),
             ReadRange::LastTurns(turns) => self.first_of_turns(connection, count(turns), tip),
-            _ => Err(StoreError::Unsupported { what: "this read range" }),
+            _ => Err(StoreError::Unsupported { what: "this read range" }.into()),
         }
     }
 

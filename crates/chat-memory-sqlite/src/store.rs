@@ -12,9 +12,9 @@ use rusqlite::Connection;
 use tokio::runtime::Handle;
 
 use crate::connection_queue::ConnectionQueue;
-use crate::failure::lasting;
-use crate::open_files::OpenFiles;
-use crate::{OpenError, append, conversations, load, schema};
+use crate::failure::{Failure, lasting};
+use crate::file::{self, OpenFiles};
+use crate::{OpenError, append, conversations, load};
 
 /// The maximum number of concurrent loads and lists.
 const READERS: usize = 4;
@@ -110,7 +110,7 @@ impl SqliteStore {
     /// # Errors
     /// [`OpenError`] if there is not enough memory.
     pub fn in_memory() -> Result<Self, OpenError> {
-        let only = ConnectionQueue::new(vec![schema::in_memory()?]);
+        let only = ConnectionQueue::new(vec![file::in_memory()?]);
         let reading = Arc::clone(&only);
         Ok(Self { path: None, files: None, writing: only, reading, largest_batch: LARGEST_BATCH })
     }
@@ -135,9 +135,9 @@ impl SqliteStore {
 /// Opens the writing connection and the reading ones, and notes their files.
 fn connections(path: &Path) -> Result<(Connection, Vec<Connection>, OpenFiles), OpenError> {
     let unreachable = |error: BoxError| OpenError::Unreachable(error);
-    let writer = schema::writer(path)?;
+    let writer = file::writer(path)?;
     let files = OpenFiles::at(path).map_err(|error| unreachable(error.into()))?;
-    let readers = (0..READERS).map(|_| schema::reader(path)).collect::<Result<_, _>>()?;
+    let readers = (0..READERS).map(|_| file::reader(path)).collect::<Result<_, _>>()?;
     files.check().map_err(|error| unreachable(error.into()))?;
     Ok((writer, readers, files))
 }
@@ -146,7 +146,7 @@ impl SqliteStore {
     /// Runs a write, unless a file of the store is no longer where the next process looks for it.
     async fn write<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&mut Connection) -> Result<T> + Send + 'static,
+        work: impl FnOnce(&mut Connection) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T> {
         let files = self.files.clone();
         let checked = move |connection: &mut Connection| {

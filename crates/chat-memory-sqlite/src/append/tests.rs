@@ -4,8 +4,8 @@ use advisor_core::{Message, TurnId};
 use conversation_store::{EntryKind, NewEntry, ReadRange};
 
 use super::*;
+use crate::file;
 use crate::load::load;
-use crate::schema;
 
 fn key() -> ConversationKey {
     ConversationKey::new("c").unwrap()
@@ -17,13 +17,23 @@ fn said(round: u32, text: &str) -> Batch {
     Batch::new(BatchKey::new(turn, round, "said"), vec![entry.clone(), entry])
 }
 
+fn append(
+    connection: &mut Connection,
+    key: &ConversationKey,
+    expected: Version,
+    batch: &Batch,
+    largest: usize,
+) -> Result<Version, StoreError> {
+    super::append(connection, key, expected, batch, largest).map_err(StoreError::from)
+}
+
 fn version(connection: &mut Connection) -> Version {
     load(connection, &key(), None, ReadRange::All).unwrap().version
 }
 
 #[test]
 fn a_full_disk_leaves_no_trace_and_passes() {
-    let mut connection = schema::in_memory().unwrap();
+    let mut connection = file::in_memory().unwrap();
     let version_1 = append(&mut connection, &key(), Version::EMPTY, &said(0, "a"), usize::MAX).unwrap();
     let pages: u32 = connection.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
     connection.pragma_update_and_check(None, "max_page_count", pages + 3, |_| Ok(())).unwrap();
@@ -39,7 +49,7 @@ fn a_full_disk_leaves_no_trace_and_passes() {
 fn locked_file_is_temporarily_unavailable() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("c.sqlite");
-    let (mut connection, other) = (schema::writer(&path).unwrap(), schema::writer(&path).unwrap());
+    let (mut connection, other) = (file::writer(&path).unwrap(), file::writer(&path).unwrap());
     connection.busy_timeout(std::time::Duration::ZERO).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let refused = append(&mut connection, &key(), Version::EMPTY, &said(0, "a"), usize::MAX);
@@ -51,7 +61,7 @@ fn locked_file_is_temporarily_unavailable() {
 /// A caller that gets this error retries under the same key.
 #[test]
 fn failed_commit_outcome_is_resolved_by_same_key() {
-    let mut connection = schema::in_memory().unwrap();
+    let mut connection = file::in_memory().unwrap();
     connection.commit_hook(Some(|| true)).unwrap();
     let unknown = append(&mut connection, &key(), Version::EMPTY, &said(0, "a"), usize::MAX);
     assert!(matches!(unknown, Err(StoreError::OutcomeUnknown { .. })), "{unknown:?}");
@@ -65,7 +75,7 @@ fn failed_commit_outcome_is_resolved_by_same_key() {
 
 /// The triggers change rows behind the append, as a damaged page would.
 #[test]
-fn d23_append_that_reads_back_differently_is_not_acknowledged() {
+fn append_that_reads_back_differently_is_not_acknowledged() {
     for otherwise in [
         "UPDATE entries SET entry = replace(new.entry, 'a', 'b') WHERE seq = new.seq",
         "UPDATE entries SET turn = 'u' WHERE seq = new.seq",
@@ -75,7 +85,7 @@ fn d23_append_that_reads_back_differently_is_not_acknowledged() {
         "DELETE FROM entries WHERE seq = 2",
         "UPDATE entries SET seq = new.seq + 10 WHERE seq = new.seq",
     ] {
-        let mut connection = schema::in_memory().unwrap();
+        let mut connection = file::in_memory().unwrap();
         let trigger = format!("CREATE TRIGGER otherwise AFTER INSERT ON entries BEGIN {otherwise}; END");
         connection.execute_batch(&trigger).unwrap();
         let refused = append(&mut connection, &key(), Version::EMPTY, &said(0, "a"), usize::MAX);
@@ -84,7 +94,7 @@ fn d23_append_that_reads_back_differently_is_not_acknowledged() {
         connection.execute_batch("DROP TRIGGER otherwise").unwrap();
         append(&mut connection, &key(), Version::EMPTY, &said(0, "a"), usize::MAX).unwrap();
     }
-    let mut connection = schema::in_memory().unwrap();
+    let mut connection = file::in_memory().unwrap();
     let backwards = "CREATE TRIGGER backwards AFTER UPDATE OF version ON conversations WHEN new.version > 0
                      BEGIN UPDATE conversations SET version = 1; END";
     connection.execute_batch(backwards).unwrap();

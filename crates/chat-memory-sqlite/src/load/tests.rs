@@ -8,7 +8,7 @@ use conversation_store::{Batch, BatchKey, EntryKind, NewEntry};
 
 use super::*;
 use crate::append::append;
-use crate::schema;
+use crate::file;
 
 fn key() -> ConversationKey {
     ConversationKey::new("c").unwrap()
@@ -31,7 +31,7 @@ fn log(turns: impl IntoIterator<Item = (String, Vec<EntryKind>)>) -> Vec<NewEntr
 
 /// Creates a conversation of these entries, in batches of `size`.
 fn written(entries: &[NewEntry], size: usize) -> Connection {
-    let mut connection = schema::in_memory().unwrap();
+    let mut connection = file::in_memory().unwrap();
     let mut version = Version::EMPTY;
     for (round, entries) in (0..).zip(entries.chunks(size)) {
         let batch = Batch::new(BatchKey::new(TurnId::new("w").unwrap(), round, "x"), entries.to_vec());

@@ -167,7 +167,7 @@ async fn lost_without_an_error(pattern: Pattern, seed: u64) -> Vec<String> {
 const SEEDS: [u64; 8] = [0, 1, 2, 3, 6, 26, 35, 51];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d23_acknowledged_entries_are_read_or_damage_is_reported() {
+async fn acknowledged_entries_are_read_or_damage_is_reported() {
     for pattern in [Pattern::Zeros, Pattern::Noise, Pattern::Torn, Pattern::Another, Pattern::Earlier] {
         for seed in SEEDS {
             let lost = lost_without_an_error(pattern, seed).await;

@@ -66,7 +66,7 @@ async fn file_that_is_no_store_is_refused_unchanged() {
 }
 
 #[tokio::test]
-async fn d23_a_damaged_file_is_refused_and_left_alone() {
+async fn a_damaged_file_is_refused_and_left_alone() {
     let file = File::new();
     let store = file.open().await;
     for number in 0..40 {

@@ -129,7 +129,7 @@ async fn fences_and_versions_compare_as_numbers() {
 
 /// Another program has written to the file, and its row could pass for an entry.
 #[tokio::test]
-async fn d23_row_that_differs_from_written_row_is_damaged() {
+async fn row_that_differs_from_written_row_is_damaged() {
     for other in [
         "entry = replace(entry, 'three', 'drei')",
         "turn = 'two'",
@@ -164,7 +164,7 @@ async fn row_without_checksum_is_read_as_stored() {
 /// An older page of the conversations has come back. Every operation reports it, and the conversation can be
 /// deleted.
 #[tokio::test]
-async fn d23_conversation_with_entries_beyond_its_version_is_damaged() {
+async fn conversation_with_entries_beyond_its_version_is_damaged() {
     let file = File::new();
     let store = file.open().await;
     three_turns(&store).await;

@@ -1,11 +1,13 @@
-//! Opening a database: settings of its connections, and migrations of its schema.
+//! The file of a store: settings of its connections, migrations of its schema, why it cannot be opened
+//! (`OpenError`), and whether it was replaced while it was open (`FileReplaced`).
 
-use std::path::Path;
+use std::fs::{Metadata, metadata};
+use std::io;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
-
-use crate::OpenError;
+use advisor_core::{BoxError, Error, ErrorKind};
+use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 
 /// The application id that marks a file of this crate (`cmsq`).
 const APPLICATION: u32 = 0x636D_7371;
@@ -189,6 +191,131 @@ fn migrate(connection: &mut Connection, steps: &[&str]) -> Result<(), OpenError>
     Ok(transaction.commit()?)
 }
 
+/// The reason why a store could not be opened. The file is unchanged.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// A newer version of this crate has written the file.
+    #[error(
+        "the file has version {found} of the store's schema, and this program knows versions up to {known}; \
+         update the program or open another file"
+    )]
+    NewerSchema {
+        /// The version of the file's schema.
+        found: u32,
+        /// The newest version that this crate knows.
+        known: u32,
+    },
+    /// The file is no database, or the database of another application.
+    #[error("the file exists and is no store of conversations; choose another path")]
+    NotAStore,
+    /// The file is damaged: another program has written to it, or the disk has lost data.
+    #[error(
+        "the file is damaged; keep a copy of it, and continue with a backup, or with the output of `sqlite3 FILE .recover`"
+    )]
+    Damaged(#[source] BoxError),
+    /// The file cannot be opened, created or written.
+    #[error("the file cannot be opened; see that its folder exists and that both can be written")]
+    Unreachable(#[source] BoxError),
+    /// Another process kept the file locked for longer than this store waits.
+    #[error("another process keeps the file locked; try again later")]
+    Busy,
+    /// The file system lacks features that several processes on one file need.
+    #[error(
+        "the file's journal cannot be a write-ahead log but is `{journal}`; choose a path on a local disk"
+    )]
+    NoWriteAheadLog {
+        /// The kind of journal that the file has.
+        journal: String,
+    },
+    /// No tokio runtime is running.
+    #[error("a store works off the async threads; open it within a tokio runtime")]
+    NoRuntime,
+    /// SQLite failed for another reason.
+    #[error("the database cannot be used; the error's source has the reason")]
+    Sqlite(#[source] BoxError),
+}
+
+impl From<rusqlite::Error> for OpenError {
+    fn from(error: rusqlite::Error) -> Self {
+        match error.sqlite_error_code() {
+            Some(ErrorCode::NotADatabase) => Self::NotAStore,
+            Some(ErrorCode::DatabaseCorrupt) => Self::Damaged(error.into()),
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy,
+            Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied | ErrorCode::ReadOnly) => {
+                Self::Unreachable(error.into())
+            }
+            _ => Self::Sqlite(error.into()),
+        }
+    }
+}
+
+impl From<OpenError> for Error {
+    fn from(error: OpenError) -> Self {
+        Self::new(ErrorKind::Store, error.to_string()).with_source(error)
+    }
+}
+
+/// A file of the store was deleted or replaced while the store was open: the database, or the `-wal` or `-shm` file
+/// beside it.
+///
+/// It is the source of the errors of such a store's writes, which [`SqliteStore`](crate::SqliteStore) refuses. Its
+/// reads still show what it has.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "a file of the store was deleted or replaced while it was open; export what it still shows, then open the store \
+     again"
+)]
+#[non_exhaustive]
+pub struct FileReplaced;
+
+/// The files of an open database: each at its path, with its identity.
+#[derive(Debug)]
+pub(crate) struct OpenFiles(Vec<(PathBuf, Identity)>);
+
+/// What tells one file from another. Where the system offers none, a file is only known to exist.
+type Identity = Option<(u64, u64)>;
+
+impl OpenFiles {
+    /// Notes the files of the database at `path`. It must be open: then SQLite keeps the two beside it.
+    pub(crate) fn at(path: &Path) -> io::Result<Self> {
+        // SQLite puts the other files beside the one that a link leads to.
+        let database = path.canonicalize()?;
+        let beside = ["-wal", "-shm"].map(|ending| {
+            let mut name = database.clone().into_os_string();
+            name.push(ending);
+            PathBuf::from(name)
+        });
+        let mut files = vec![(path.to_path_buf(), identity(&metadata(path)?))];
+        for path in beside {
+            let found = identity(&metadata(&path)?);
+            files.push((path, found));
+        }
+        Ok(Self(files))
+    }
+
+    /// Checks that each file is still at its path. Costs three look-ups in the file system.
+    pub(crate) fn check(&self) -> Result<(), FileReplaced> {
+        let stands = |(path, noted): &(PathBuf, Identity)| {
+            metadata(path).is_ok_and(|found| identity(&found) == *noted)
+        };
+        if self.0.iter().all(stands) { Ok(()) } else { Err(FileReplaced) }
+    }
+}
+
+/// While a file is open, no other one gets its number.
+#[cfg(unix)]
+fn identity(found: &Metadata) -> Identity {
+    use std::os::unix::fs::MetadataExt;
+    Some((found.dev(), found.ino()))
+}
+
+/// On Windows, an open database can be neither deleted nor replaced.
+#[cfg(not(unix))]
+fn identity(_: &Metadata) -> Identity {
+    None
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -232,5 +359,11 @@ mod tests {
         assert_eq!(connection.query_row(kept, [], |row| row.get::<_, i64>(0)), Ok(1));
         let refused = migrate(&mut connection, MIGRATIONS).unwrap_err();
         assert!(matches!(refused, OpenError::NewerSchema { known: KNOWN, .. }), "{refused:?}");
+    }
+
+    #[test]
+    fn error_of_a_service_keeps_the_advice() {
+        let error = Error::from(OpenError::NotAStore);
+        assert_eq!((error.kind(), error.to_string()), (ErrorKind::Store, OpenError::NotAStore.to_string()));
     }
 }

@@ -65,19 +65,13 @@
 
 mod failure;
 mod index;
-mod leases;
-mod link;
-mod opening;
 mod prefix;
 mod replies;
-mod scripts;
 mod server;
-mod setup_error;
 mod store;
 
 pub use prefix::Prefix;
 /// The driver, in the version that this crate uses.
 pub use redis;
-pub use server::RedisServer;
-pub use setup_error::SetupError;
+pub use server::{RedisServer, SetupError};
 pub use store::RedisStore;

@@ -1,19 +1,28 @@
-//! The server as the store uses it: its connection, its scripts and the names of its keys.
+//! The server as the store uses it: its connection, its scripts and the names of its keys. It knows a script by a hash
+//! of its text; one that it does not know is sent to it.
 
 use std::fmt;
+use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use advisor_core::ConversationKey;
-use conversation_store::Result;
-use redis::aio::ConnectionLike;
-use redis::{Client, ProtocolVersion, ScriptInvocation, Value};
+use advisor_core::{ConversationKey, Error, ErrorKind, async_trait};
+use conversation_store::{Result, StoreError};
+use redis::aio::{ConnectionLike, MultiplexedConnection};
+use redis::{
+    AsyncConnectionConfig, Client, ProtocolVersion, PushInfo, PushKind, RedisError, RedisResult, Script,
+    ScriptInvocation, Value,
+};
+use scopeguard::{ScopeGuard, guard};
+use tokio::sync::Mutex;
+use tokio::time::{self, Instant};
 
-use crate::failure::{from_reading, lasting};
-use crate::link::{GivenLink, Link, OwnLink};
+use crate::Prefix;
+use crate::failure::{
+    before_sending, ends_connection, from_reading, from_repeated_script, from_script, lasting,
+};
 use crate::replies::number;
-use crate::scripts::Scripts;
-use crate::{Prefix, SetupError};
 
 /// The default timeout of getting a connection and of getting an answer, each.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -120,5 +129,174 @@ impl RedisServer {
 impl fmt::Debug for RedisServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RedisServer").field("prefix", &self.prefix.as_str()).finish_non_exhaustive()
+    }
+}
+
+/// The reason why a store could not be opened.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SetupError {
+    /// The address cannot be parsed. It is not repeated here, since it may contain a password.
+    #[error("the address of the server cannot be read; write it as redis://user:password@host:port/number")]
+    Address,
+    /// The address requires TLS, which this build does not support.
+    #[error(
+        "the address asks for TLS; turn on the feature `native-tls`, or a TLS feature of the crate `redis`"
+    )]
+    NeedsTls,
+    /// The prefix is not allowed.
+    #[error("a prefix of keys has 1 to 64 characters of A-Z, a-z, 0-9, `-`, `_`, `.` and `:`")]
+    Prefix,
+    /// The server cannot be used, or refused the probe.
+    #[error("the server could not be used")]
+    Store(#[from] StoreError),
+}
+
+impl From<SetupError> for Error {
+    fn from(error: SetupError) -> Self {
+        Self::new(ErrorKind::Store, error.to_string()).with_source(error)
+    }
+}
+
+/// The divisor of the timeout after which a dropped call marks the connection as lost. Callers may have shorter
+/// timeouts than the store, and would otherwise keep reusing a connection that answers nothing.
+const PATIENCE: u32 = 10;
+
+#[async_trait]
+pub(crate) trait Link: Send + Sync + 'static {
+    /// Runs a script. Getting a connection and getting an answer may each take up to `timeout`.
+    async fn run(&self, script: &ScriptInvocation<'_>, timeout: Duration) -> Result<Value>;
+}
+
+/// One connection at a time, shared by all clones of a store, with concurrent requests.
+///
+/// Not the driver's `ConnectionManager`: it does not tell a request that was sent from one that was not.
+pub(crate) struct OwnLink {
+    client: Client,
+    live: Mutex<Option<Live>>,
+}
+
+/// A connection, and whether it is known to be unusable.
+#[derive(Clone)]
+struct Live {
+    connection: MultiplexedConnection,
+    lost: Arc<AtomicBool>,
+}
+
+/// The caller's connection, which handles its own reconnects.
+pub(crate) struct GivenLink<C>(pub(crate) C);
+
+impl OwnLink {
+    pub(crate) fn new(client: Client) -> Self {
+        Self { client, live: Mutex::new(None) }
+    }
+
+    /// Returns the connection. The first caller without one opens it, while the others wait.
+    async fn live(&self) -> RedisResult<Live> {
+        let mut live = self.live.lock().await;
+        if let Some(live) = live.as_ref().filter(|live| !live.lost.load(Ordering::Acquire)) {
+            return Ok(live.clone());
+        }
+        let made = Live::make(&self.client).await?;
+        Ok(live.insert(made).clone())
+    }
+}
+
+impl Live {
+    async fn make(client: &Client) -> RedisResult<Self> {
+        let lost = Arc::new(AtomicBool::new(false));
+        let noticed = Arc::clone(&lost);
+        let notice = move |push: PushInfo| {
+            if push.kind == PushKind::Disconnection {
+                noticed.store(true, Ordering::Release);
+            }
+            Ok::<_, RedisError>(())
+        };
+        // The store applies its own timeout.
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(None)
+            .set_response_timeout(None)
+            .set_push_sender(notice);
+        let connection = client.get_multiplexed_async_connection_with_config(&config).await?;
+        Ok(Self { connection, lost })
+    }
+}
+
+#[async_trait]
+impl Link for OwnLink {
+    async fn run(&self, script: &ScriptInvocation<'_>, timeout: Duration) -> Result<Value> {
+        let live = time::timeout(timeout, self.live()).await;
+        let live = live.map_err(|_| StoreError::unavailable("no connection was made in time"))?;
+        let mut live = live.map_err(|error| before_sending(&error))?;
+        let (asked, patience) = (Instant::now(), timeout / PATIENCE);
+        let unanswered = guard(&live.lost, |lost| {
+            if asked.elapsed() > patience {
+                lost.store(true, Ordering::Release);
+            }
+        });
+        let answer = answer(&mut live.connection, script, timeout).await;
+        let lost = ScopeGuard::into_inner(unanswered);
+        if answer.as_ref().is_err_and(ends_connection) {
+            lost.store(true, Ordering::Release);
+        }
+        answer.map_err(|error| from_script(&error))
+    }
+}
+
+#[async_trait]
+impl<C: ConnectionLike + Clone + Send + Sync + 'static> Link for GivenLink<C> {
+    async fn run(&self, script: &ScriptInvocation<'_>, timeout: Duration) -> Result<Value> {
+        let mut connection = self.0.clone();
+        answer(&mut connection, script, timeout).await.map_err(|error| from_repeated_script(&error))
+    }
+}
+
+async fn answer(
+    connection: &mut (impl ConnectionLike + Send),
+    script: &ScriptInvocation<'_>,
+    timeout: Duration,
+) -> RedisResult<Value> {
+    match time::timeout(timeout, script.invoke_async(connection)).await {
+        Ok(answer) => answer,
+        Err(_) => Err(io::Error::from(io::ErrorKind::TimedOut).into()),
+    }
+}
+
+pub(crate) struct Scripts {
+    pub(crate) append: Script,
+    pub(crate) load: Script,
+    pub(crate) read: Script,
+    pub(crate) branches: Script,
+    pub(crate) delete: Script,
+    pub(crate) exists: Script,
+    pub(crate) acquire: Script,
+    pub(crate) renew: Script,
+    pub(crate) list: Script,
+    pub(crate) mark: Script,
+    pub(crate) marked: Script,
+    pub(crate) unmark: Script,
+}
+
+const CONVERSATION: &str = include_str!("scripts/conversation.lua");
+const LEASE: &str = include_str!("scripts/lease.lua");
+
+impl Scripts {
+    pub(crate) fn new() -> Self {
+        let of_conversation = |script: &str| Script::new(&[CONVERSATION, script].concat());
+        let of_lease = |script: &str| Script::new(&[CONVERSATION, LEASE, script].concat());
+        Self {
+            append: of_conversation(include_str!("scripts/append.lua")),
+            load: of_conversation(include_str!("scripts/load.lua")),
+            read: of_conversation(include_str!("scripts/read.lua")),
+            branches: of_conversation(include_str!("scripts/branches.lua")),
+            delete: of_conversation(include_str!("scripts/delete.lua")),
+            exists: Script::new(include_str!("scripts/exists.lua")),
+            acquire: of_lease(include_str!("scripts/acquire.lua")),
+            renew: of_lease(include_str!("scripts/renew.lua")),
+            list: Script::new(include_str!("scripts/list.lua")),
+            mark: Script::new(include_str!("scripts/mark.lua")),
+            marked: Script::new(include_str!("scripts/marked.lua")),
+            unmark: Script::new(include_str!("scripts/unmark.lua")),
+        }
     }
 }

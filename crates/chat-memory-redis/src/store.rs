@@ -1,18 +1,20 @@
-//! `RedisStore`: the store operations, each as a call of a script.
+//! `RedisStore`: opening a store, the store operations and the leases, each as a call of a script.
 
 use std::fmt;
+use std::time::Duration;
 
-use advisor_core::{ConversationKey, async_trait};
+use advisor_core::{ConversationKey, TurnId, async_trait};
 use conversation_store::{
-    Batch, ConversationStore, Entry, EntryId, Leases, Page, ReadRange, Result, Snapshot, StoreError,
-    TurnEffect, Version, WrittenEntry,
+    Batch, ConversationStore, Entry, EntryId, FencingToken, Leases, Page, ReadRange, Result, Snapshot,
+    StoreError, TurnEffect, Version, WrittenEntry,
 };
-use redis::Value;
+use redis::aio::ConnectionLike;
+use redis::{Client, Value};
 
-use crate::RedisServer;
-use crate::failure::{after_writing, from_reading};
+use crate::failure::{after_writing, from_reading, lasting};
 use crate::index::Index;
 use crate::replies::Reply;
+use crate::{Prefix, RedisServer, SetupError};
 
 /// A store of conversations in Redis or Valkey. Clones share the connection.
 ///
@@ -33,15 +35,15 @@ use crate::replies::Reply;
 ///   of more than 1,024 bytes.
 #[derive(Clone)]
 pub struct RedisStore {
-    pub(crate) server: RedisServer,
-    pub(crate) largest_batch: usize,
+    server: RedisServer,
+    largest_batch: usize,
 }
 
 /// The maximum length in bytes of the step in a batch's key, which is kept as long as the conversation.
 const LONGEST_STEP: usize = 1_024;
 
 /// The highest integer that the server's scripts represent exactly.
-pub(crate) const EXACT: u64 = (1 << 53) - 1;
+const EXACT: u64 = (1 << 53) - 1;
 
 /// The maximum number of attempts to mark a conversation that others keep deleting and creating.
 const ATTEMPTS: u32 = 32;
@@ -173,6 +175,140 @@ fn may_begin(expected: Version, batch: &Batch) -> bool {
 
 fn clipped(count: usize) -> u64 {
     u64::try_from(count).unwrap_or(EXACT).min(EXACT)
+}
+
+/// The default maximum size of a batch in bytes.
+const LARGEST_BATCH: usize = 64 << 20;
+
+/// The upper limit of that bound. The server closes a connection that sends a value over 512 MiB or a command over
+/// 1 GiB; this stays well below.
+const LARGEST_BATCH_EVER: usize = 256 << 20;
+
+impl RedisStore {
+    /// Connects to the server at this address, such as `redis://user:password@host:6379/0`, with the
+    /// [prefix](Prefix) `advisor`.
+    ///
+    /// With the feature `native-tls`, `rediss://` uses TLS.
+    ///
+    /// # Errors
+    /// [`SetupError`]; its text never contains the address.
+    pub async fn connect(address: &str) -> Result<Self, SetupError> {
+        RedisServer::connect(address).await.map(Self::from_server)
+    }
+
+    /// Opens one connection with this client, as [`RedisServer::from_client`].
+    ///
+    /// # Errors
+    /// [`SetupError::Store`] if the server cannot be reached or does not let the user run scripts.
+    pub async fn from_client(client: Client, prefix: Prefix) -> Result<Self, SetupError> {
+        RedisServer::from_client(client, prefix).await.map(Self::from_server)
+    }
+
+    /// Uses the caller's connection, as [`RedisServer::from_connection`].
+    ///
+    /// The connection handles its own reconnects. Since it may resend commands, more of its errors leave the
+    /// outcome of an append unknown.
+    ///
+    /// # Errors
+    /// [`SetupError::Store`] if the server cannot be reached or does not let the user run scripts.
+    pub async fn from_connection<C>(connection: C, prefix: Prefix) -> Result<Self, SetupError>
+    where
+        C: ConnectionLike + Clone + Send + Sync + 'static,
+    {
+        RedisServer::from_connection(connection, prefix).await.map(Self::from_server)
+    }
+
+    /// Creates a store on this server, whose connection others may use as well.
+    #[must_use]
+    pub fn from_server(server: RedisServer) -> Self {
+        Self { server, largest_batch: LARGEST_BATCH }
+    }
+
+    /// Sets the timeout of getting a connection and of getting an answer, each. The default is 30 seconds.
+    #[must_use]
+    pub fn with_timeout(self, timeout: Duration) -> Self {
+        Self { server: self.server.with_timeout(timeout), ..self }
+    }
+
+    /// Sets the maximum size of a batch in bytes: its entries as JSON and the ids of their turns. The default is
+    /// 64 MiB, the maximum 256 MiB. A larger batch is
+    /// [`StoreError::TooLarge`](conversation_store::StoreError::TooLarge).
+    #[must_use]
+    pub fn with_largest_batch(self, bytes: usize) -> Self {
+        Self { largest_batch: bytes.min(LARGEST_BATCH_EVER), ..self }
+    }
+}
+
+/// The maximum duration of a lease; longer ones are cut to it.
+const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
+
+#[async_trait]
+impl Leases for RedisStore {
+    async fn acquire(
+        &self,
+        key: &ConversationKey,
+        turn: &TurnId,
+        ttl: Duration,
+        takeover_from: Option<FencingToken>,
+    ) -> Result<FencingToken> {
+        self.lease(key, turn, ttl, takeover_from, false).await
+    }
+
+    async fn acquire_in_turn(
+        &self,
+        key: &ConversationKey,
+        turn: &TurnId,
+        ttl: Duration,
+        takeover_from: Option<FencingToken>,
+    ) -> Result<FencingToken> {
+        self.lease(key, turn, ttl, takeover_from, true).await
+    }
+
+    async fn renew(&self, key: &ConversationKey, token: FencingToken, ttl: Duration) -> Result {
+        let reply = self.hold(key, token, ttl).await.and_then(Reply::from_value)?;
+        if reply.word == "fenced" { Err(StoreError::Fenced) } else { Ok(()) }
+    }
+
+    async fn release(&self, key: &ConversationKey, token: FencingToken) -> Result {
+        self.hold(key, token, Duration::ZERO).await.map(drop)
+    }
+}
+
+impl RedisStore {
+    /// Requests the lease. If `waits` and it is refused, the turn takes or keeps a place in the queue.
+    async fn lease(
+        &self,
+        key: &ConversationKey,
+        turn: &TurnId,
+        ttl: Duration,
+        takeover_from: Option<FencingToken>,
+        waits: bool,
+    ) -> Result<FencingToken> {
+        let takeover_from = takeover_from.map(known).unwrap_or_default();
+        let mut script = self.server.scripts.acquire.key(self.server.prefix.conversation(key));
+        let script = script.arg(turn.as_str()).arg(micros(ttl)).arg(takeover_from).arg(u8::from(waits));
+        let mut reply = self.server.run(script).await.and_then(Reply::from_value)?;
+        if reply.word != "held" {
+            return reply.number().map(FencingToken::new);
+        }
+        let turn = TurnId::new(&reply.text()?).map_err(lasting)?;
+        let (token, remaining) = (FencingToken::new(reply.number()?), Duration::from_micros(reply.number()?));
+        Err(StoreError::Locked { turn, token, remaining })
+    }
+
+    async fn hold(&self, key: &ConversationKey, token: FencingToken, ttl: Duration) -> Result<Value> {
+        let mut script = self.server.scripts.renew.key(self.server.prefix.conversation(key));
+        self.server.run(script.arg(known(token)).arg(micros(ttl))).await
+    }
+}
+
+/// Converts a token for comparison in the script. A token above `EXACT` was never issued.
+fn known(token: FencingToken) -> String {
+    if token.as_u64() > EXACT { "-1".into() } else { token.as_u64().to_string() }
+}
+
+fn micros(ttl: Duration) -> u64 {
+    u64::try_from(ttl.min(YEAR).as_micros()).unwrap_or(EXACT)
 }
 
 impl fmt::Debug for RedisStore {

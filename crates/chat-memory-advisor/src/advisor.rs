@@ -13,7 +13,7 @@ use advisor_core::{
 use conversation_store::{ConversationStore, EntryId, Snapshot};
 
 use crate::conversation::Registry;
-use crate::conversation::close::{end_last_turn, ends_running};
+use crate::conversation::unfinished::{end_last_turn, ends_running};
 use crate::store_timeout::StoreTimeout;
 use crate::transcript::repair::{Pieces, Repair, last_with_messages, whole_turns};
 use crate::transcript::summary::{after, message_of};

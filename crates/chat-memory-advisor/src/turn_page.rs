@@ -8,8 +8,7 @@ use conversation_store::{Entry, EntryId, ReadRange, Snapshot, Version, last_end,
 
 use crate::ChatMemoryAdvisor;
 use crate::advisor::Settings;
-use crate::conversation::close::{end_last_turn, end_of, ends_running, round_of_calls};
-use crate::conversation::unfinished_turn::UnfinishedTurn;
+use crate::conversation::unfinished::{UnfinishedTurn, end_last_turn, end_of, ends_running, round_of_calls};
 use crate::transcript::repair::{
     Place, Repair, answer_in, answers_to_earlier_calls, ends_waiting, is_answer, waits_for_caller,
 };

@@ -447,7 +447,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn d16_accepted_json_is_read_back_unchanged(value in any_json(), levels in 0_usize..9) {
+        fn accepted_json_is_read_back_unchanged(value in any_json(), levels in 0_usize..9) {
             let json = value.to_string();
             prop_assert_eq!(nests_within(&value, levels), depth_of(&json) <= levels);
             if has_reserved_name(&value) {

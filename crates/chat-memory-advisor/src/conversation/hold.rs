@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 
 use crate::OnBusy;
-use crate::conversation::unfinished_turn::UnfinishedTurn;
+use crate::conversation::unfinished::UnfinishedTurn;
 use crate::conversation::{HeldLease, Registry};
 
 /// The lock of a conversation: the turn that runs in it, and those that wait.

@@ -1,22 +1,23 @@
 //! `Registry`: what this process knows of each conversation: who runs in it, and what is still to be written or
-//! released.
+//! released. It also reads conversations: a larger part until it shows enough.
 
-pub(crate) mod close;
 pub(crate) mod hold;
-pub(crate) mod read;
-pub(crate) mod unfinished_turn;
+pub(crate) mod unfinished;
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use advisor_core::{ConversationKey, TurnId};
-use conversation_store::{EntryKind, FencingToken, Snapshot};
+use advisor_core::{ConversationKey, Error, TurnId};
+use conversation_store::{
+    ConversationStore, Entry, EntryId, EntryKind, FencingToken, ReadRange, Snapshot, StoreError,
+};
 use dashmap::DashMap;
 
 use crate::conversation::hold::Lock;
-use crate::conversation::unfinished_turn::UnfinishedTurn;
+use crate::conversation::unfinished::UnfinishedTurn;
 use crate::transcript::summary::{LONGEST_SUMMARY, UnwrittenSummary};
+use crate::transcript::window::Measure;
 
 /// The conversations of this process. One is removed when nothing is known of it any more.
 ///
@@ -74,6 +75,12 @@ const OVERHEAD: usize = 128;
 
 /// The maximum number of reported entries. Beyond that, the set is cleared, and entries are reported once more.
 const MOST_REPORTED: usize = 1_024;
+
+/// The number of entries that are searched at once.
+const PAGE: usize = 256;
+
+/// The factor by which a read grows if it does not show enough.
+const GROWTH: usize = 4;
 
 impl Default for Registry {
     fn default() -> Self {
@@ -160,6 +167,51 @@ impl Conversation {
         let made = self.is_summarized.then_some(OVERHEAD + LONGEST_SUMMARY);
         let unfinished = self.unfinished.iter().map(|turn| turn.bytes).sum();
         [unfinished, leases * OVERHEAD, text.unwrap_or_default() + made.unwrap_or_default()]
+    }
+}
+
+/// Reading.
+impl Registry {
+    /// Returns the range to read first for a window: everything if an unfinished turn has an end that replaces one in
+    /// the log.
+    pub(crate) fn first_range(&self, key: &ConversationKey, measure: &Measure) -> ReadRange {
+        let is_replaced = self.unfinished_in(key).iter().any(UnfinishedTurn::overrides);
+        if is_replaced { ReadRange::All } else { measure.first_range() }
+    }
+
+    /// Reads a branch: the one up to `tip`, or the one written last. `see` gets this range of it, and larger ones, until
+    /// it returns that it has seen enough, or has seen everything.
+    ///
+    /// # Errors
+    /// Those of the store, for a turn whose conversation cannot be loaded.
+    pub(crate) async fn load<T>(
+        &self,
+        store: &dyn ConversationStore,
+        key: &ConversationKey,
+        tip: Option<EntryId>,
+        mut range: ReadRange,
+        mut see: impl FnMut(Snapshot) -> (T, bool),
+    ) -> Result<T, Error> {
+        loop {
+            let snapshot = match tip {
+                None => store.load(key, range).await,
+                Some(tip) => store.load_branch(key, tip, range).await,
+            };
+            let snapshot = snapshot.map_err(StoreError::into_load_error)?;
+            self.warn_of_damage(key, &snapshot);
+            let larger = match range {
+                ReadRange::LastEntries(count) => ReadRange::LastEntries(count.saturating_mul(GROWTH)),
+                ReadRange::LastTurns(count) => ReadRange::LastTurns(count.saturating_mul(GROWTH)),
+                // Everything is read, or the range is of a newer kind.
+                range => range,
+            };
+            // Damaged data may lack their beginning, so a range may not grow until the first entry is read.
+            let is_all = snapshot.is_whole() || larger == range;
+            match see(snapshot) {
+                (seen, is_enough) if is_enough || is_all => return Ok(seen),
+                _ => range = larger,
+            }
+        }
     }
 }
 
@@ -318,18 +370,35 @@ impl Registry {
     }
 }
 
+/// Searches the log after an entry, on all branches.
+pub(crate) async fn find_in_log<T>(
+    store: &dyn ConversationStore,
+    key: &ConversationKey,
+    mut after: EntryId,
+    find: impl Fn(&Entry) -> Option<T>,
+) -> Result<Option<T>, Error> {
+    loop {
+        let page = store.read(key, after, PAGE).await.map_err(StoreError::into_load_error)?;
+        let (found, last) = (page.iter().find_map(&find), page.get(PAGE - 1));
+        match last.filter(|_| found.is_none()) {
+            Some(last) => after = EntryId::new(last.seq),
+            None => return Ok(found),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
     use std::time::Duration;
 
     use advisor_core::{Turn, TurnEnd};
-    use conversation_store::{InMemoryStore, ReadRange, Summary, Version};
+    use conversation_store::{Batch, BatchKey, InMemoryStore, NewEntry, Summary, Version};
     use futures::FutureExt;
 
     use super::*;
     use crate::conversation::hold::{Hold, TurnLease};
-    use crate::conversation::unfinished_turn::StoppedWhile;
+    use crate::conversation::unfinished::StoppedWhile;
     use crate::tests::{log, turn, user};
 
     fn silent(name: &str) -> UnfinishedTurn {
@@ -566,5 +635,24 @@ mod tests {
             assert_eq!(registry.unreported_damage(&key(&format!("c{other}")), &snapshot), [2]);
             assert!(registry.damaged.lock().unwrap().len() <= MOST_REPORTED + 1);
         }
+    }
+
+    #[tokio::test]
+    async fn search_of_log_reads_all_pages() {
+        let (store, key) = (InMemoryStore::new(), ConversationKey::new("c").unwrap());
+        let entries =
+            (0..2 * PAGE + 1).map(|number| NewEntry::new(turn("t"), user(&number.to_string()).into()));
+        let batch = Batch::new(BatchKey::for_input(turn("t")), entries.collect());
+        store.append(&key, Version::new(0), batch).await.unwrap();
+        let first_after = |after: u64, least: u64| {
+            find_in_log(&store, &key, EntryId::new(after), move |entry| {
+                Some(entry.seq).filter(|seq| *seq >= least)
+            })
+        };
+        let all = 2 * PAGE as u64 + 1;
+        assert_eq!(first_after(0, all).await.unwrap(), Some(all), "it is on the third page");
+        assert_eq!(first_after(3, 1).await.unwrap(), Some(4), "the first one behind the given entry");
+        assert_eq!(first_after(0, all + 1).await.unwrap(), None);
+        assert_eq!(first_after(PAGE as u64 + 1, all + 1).await.unwrap(), None, "the last page is full");
     }
 }

@@ -14,7 +14,7 @@ use conversation_store::{
 use futures::FutureExt;
 
 use crate::advisor::Settings;
-use crate::conversation::unfinished_turn::UnfinishedTurn;
+use crate::conversation::unfinished::UnfinishedTurn;
 use crate::transcript::window::Measure;
 use crate::turn::TurnMemory;
 use crate::turn::start::{Start, StartOutcome, StartPlan};

@@ -1,6 +1,5 @@
 //! Pure functions from a log to the messages for the model, and their settings.
 
-pub(crate) mod open_calls;
 pub(crate) mod repair;
 pub(crate) mod shorten;
 pub(crate) mod summary;

@@ -11,8 +11,8 @@ use conversation_store::{
 use uuid::Uuid;
 
 use crate::conversation::Registry;
-use crate::conversation::close::{closing, end_of, extend_with_planned};
-use crate::conversation::read::find_in_log;
+use crate::conversation::find_in_log;
+use crate::conversation::unfinished::{closing, end_of, extend_with_planned};
 use crate::transcript::repair::{is_answer, last_with_messages, remembered};
 use crate::turn::TurnMemoryState;
 

@@ -8,8 +8,7 @@ use std::hash::{Hash, Hasher};
 use advisor_core::{CallStart, Message, MessageList, Result, Role};
 
 use crate::NO_ANSWER;
-use crate::transcript::open_calls::OpenCalls;
-use crate::transcript::repair::{Pieces, results_first};
+use crate::transcript::repair::{OpenCalls, Pieces, results_first};
 use crate::transcript::window::{Fitted, Measure};
 
 /// The messages for the model in a turn: the view of the conversation, and the messages that the turn adds.

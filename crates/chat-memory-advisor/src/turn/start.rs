@@ -8,13 +8,13 @@ use conversation_store::{
 };
 
 use crate::OnOverflow;
-use crate::conversation::close::{ATTEMPTS, closing, end_of, extend_with_planned, round_of_calls};
+use crate::conversation::find_in_log;
 use crate::conversation::hold::Hold;
-use crate::conversation::read::find_in_log;
-use crate::conversation::unfinished_turn::{StoppedWhile, UnfinishedTurn};
-use crate::transcript::open_calls::OpenCalls;
+use crate::conversation::unfinished::{
+    ATTEMPTS, StoppedWhile, UnfinishedTurn, closing, end_of, extend_with_planned, round_of_calls,
+};
 use crate::transcript::repair::{
-    Repair, is_answer, is_remembered, last_with_messages, open_calls, results_first, whole_turns,
+    OpenCalls, Repair, is_answer, is_remembered, last_with_messages, open_calls, results_first, whole_turns,
 };
 use crate::transcript::summary::{UnwrittenSummary, after, last_summary, message_of};
 use crate::transcript::window::Measure;

@@ -2,14 +2,12 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use advisor_core::{
-    CallKey, CallStart, EarlierRound, Message, PendingCall, StartedCalls, Turn, TurnEnd, TurnId,
-};
+use advisor_core::{CallKey, CallStart, Message, PendingCall, StartedCalls, Turn, TurnEnd, TurnId};
 use conversation_store::{BatchKey, BatchStep, EntryId, EntryKind, NewEntry, RoundStep, Version};
 use uuid::Uuid;
 
 use crate::conversation::hold::Hold;
-use crate::conversation::unfinished_turn::{StoppedWhile, UnfinishedTurn, without_partial};
+use crate::conversation::unfinished::{StoppedWhile, UnfinishedTurn, without_partial};
 use crate::transcript::repair::{has_calls, is_answer};
 use crate::turn::prompt::{Addition, Prompt};
 use crate::turn::stored_turn::EarlierRun;
@@ -36,8 +34,8 @@ pub(crate) struct TurnState {
     /// The write that was started and is not confirmed yet.
     pub(crate) pending: Option<PendingWrite>,
     pub(crate) life: Life,
-    /// The point at which the turn resumed, if an earlier run of it had stopped.
-    pub(super) resumption: Option<Resumption>,
+    /// The version at which the turn resumed, and its earlier run, if that had stopped.
+    pub(super) resumed: Option<(Version, EarlierRun)>,
     /// The calls whose start is stored, by this run of the turn or an earlier one.
     pub(crate) started: HashSet<CallKey>,
     /// The number of writes of each step of each round.
@@ -73,17 +71,6 @@ impl Life {
 pub(crate) struct Answered {
     pub(crate) round: u32,
     pub(crate) has_calls: bool,
-}
-
-/// The point at which a turn resumed after an earlier run.
-#[derive(Debug)]
-pub(super) struct Resumption {
-    /// The version of the conversation.
-    version: Version,
-    /// A number that no round of the earlier runs exceeds.
-    rounds_above: u32,
-    /// The rounds of the earlier runs, until they are reported.
-    rounds: Vec<EarlierRound>,
 }
 
 /// A write and its idempotency key, which makes retries safe.
@@ -165,11 +152,7 @@ impl Write {
 impl TurnState {
     /// Creates the state of a turn with this prompt, resumed after an earlier run if there is one.
     pub(crate) fn new(hold: Hold, version: Version, prompt: Prompt, earlier_run: Option<EarlierRun>) -> Self {
-        let resumption = earlier_run.as_ref().map(|earlier| Resumption {
-            version,
-            rounds_above: earlier.rounds_at(version),
-            rounds: earlier.rounds.clone(),
-        });
+        let started = earlier_run.as_ref().map(|earlier| earlier.started.clone()).unwrap_or_default();
         Self {
             hold,
             version,
@@ -182,9 +165,9 @@ impl TurnState {
             answered: None,
             stored: BTreeSet::new(),
             pending: None,
-            life: Life::Running { after_end: resumption.is_some() },
-            resumption,
-            started: earlier_run.unwrap_or_default().started,
+            life: Life::Running { after_end: earlier_run.is_some() },
+            resumed: earlier_run.map(|earlier| (version, earlier)),
+            started,
             steps: HashMap::new(),
         }
     }
@@ -193,9 +176,9 @@ impl TurnState {
     /// two calls of the turn have the same key. A call runs only when its answer is stored, so rounds that were
     /// not stored need no number.
     pub(crate) fn report_earlier_run(&mut self, turn: &Turn) {
-        let Some(resumption) = &mut self.resumption else { return };
-        turn.note_earlier_rounds(std::mem::take(&mut resumption.rounds));
-        turn.number_rounds_above(resumption.rounds_above);
+        let Some((version, earlier)) = &mut self.resumed else { return };
+        turn.note_earlier_rounds(std::mem::take(&mut earlier.rounds));
+        turn.number_rounds_above(earlier.rounds_at(*version));
         turn.extensions()
             .update(|known: &mut StartedCalls| self.started.iter().for_each(|key| known.note(key.clone())));
     }
@@ -217,7 +200,7 @@ impl TurnState {
         };
         let times = self.steps.entry((write.round, what)).or_default();
         *times += 1;
-        let resumed_at = self.resumption.as_ref().map(|resumption| resumption.version);
+        let resumed_at = self.resumed.as_ref().map(|(version, _)| *version);
         let step = BatchStep::Round { what, times: *times, resumed_at };
         BatchKey::new(turn.clone(), write.round, step)
     }

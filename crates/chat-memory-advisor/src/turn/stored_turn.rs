@@ -8,8 +8,7 @@ use advisor_core::{
 };
 use conversation_store::{Entry, EntryKind, NewEntry, Version, same_turn};
 
-use crate::conversation::close::end_of;
-use crate::conversation::unfinished_turn::UnfinishedTurn;
+use crate::conversation::unfinished::{UnfinishedTurn, end_of};
 use crate::transcript::repair::{answer_in, has_calls, is_answer};
 
 /// The stored part of a turn that begins: nothing, unless the turn was submitted before under its id.

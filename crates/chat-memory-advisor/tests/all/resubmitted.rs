@@ -180,7 +180,7 @@ async fn law_k3_unfinished_run_never_ends_run_holding_its_lease() {
 
 /// Without leases, only the written entries distinguish one run of a turn from another.
 #[tokio::test]
-async fn d24_unfinished_run_does_not_end_run_continued_elsewhere() {
+async fn unfinished_run_does_not_end_run_continued_elsewhere() {
     for (place, mode) in [
         (Phase::Round, OnDrop::KeepPartial),
         (Phase::Round, OnDrop::Rollback),

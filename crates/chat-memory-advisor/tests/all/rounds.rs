@@ -181,7 +181,7 @@ async fn empty_answer_within_turn_leaves_placeholder() {
 }
 
 #[tokio::test]
-async fn d7_continued_turn_reports_client_side_calls_not_run() {
+async fn continued_turn_reports_client_side_calls_not_run() {
     for place in PLACES {
         let (memory, store) = memory();
         let model = ScriptedModel::new([calls(), Answer::from_text("done")]);

@@ -204,7 +204,7 @@ async fn a_window_and_a_summary_go_together() {
 }
 
 #[tokio::test]
-async fn d2_large_turn_keeps_turns_outside_summary() {
+async fn large_turn_keeps_turns_outside_summary() {
     for place in [Phase::Round, Phase::Turn] {
         let store = InMemoryStore::new();
         let (memory, _, later) = summarizing(&store, texts(&["short"]));

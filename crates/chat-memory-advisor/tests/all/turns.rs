@@ -30,15 +30,6 @@ async fn a_plain_turn_is_stored_in_two_appends() {
 }
 
 #[tokio::test]
-async fn the_second_turn_is_sent_the_first() {
-    let (memory, _) = memory();
-    let (client, model) = client(&memory, Phase::Round, ["one", "two"].map(Answer::from_text));
-    ask(&client, "1").await.unwrap();
-    ask(&client, "2").await.unwrap();
-    assert_eq!(sent(&model, 1), "s:S u:1 a:one u:2");
-}
-
-#[tokio::test]
 async fn law_m2_the_request_is_system_and_the_view() {
     let store = TestStore::default();
     let memory = ChatMemoryAdvisor::new(store.clone()).with_window(Window::Messages(3));
@@ -115,7 +106,7 @@ async fn token_window_reads_only_what_it_needs() {
 }
 
 #[tokio::test]
-async fn d2_message_window_reads_more_past_long_turn() {
+async fn message_window_reads_more_past_long_turn() {
     let (memory, store) = memory();
     let memory = memory.with_window(Window::Messages(8));
     let work = || (0..12).map(|nth: u32| Answer::from_calls([(nth.to_string().as_str(), "f", "{}")]));

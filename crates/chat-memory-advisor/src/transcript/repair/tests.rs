@@ -124,7 +124,7 @@ fn law_t1_t5_started_once_only_call_must_be_verified() {
 }
 
 #[test]
-fn d7_client_side_calls_did_not_run_unless_started() {
+fn client_side_calls_did_not_run_unless_started() {
     let left = |more: Vec<EntryKind>| {
         answered([user("u").into(), calls(&["1", "2"]).into()].into_iter().chain(more).collect())
     };
@@ -143,7 +143,7 @@ fn d7_client_side_calls_did_not_run_unless_started() {
 }
 
 #[test]
-fn d7_closed_client_side_calls_keep_their_stored_results() {
+fn closed_client_side_calls_keep_their_stored_results() {
     let told = |text: &str| {
         let unknown = Message::tool(ToolResult::error(&ToolCall::new("1", "f", ""), text));
         let closed = vec![
@@ -267,6 +267,15 @@ fn as_log(pieces: &[Vec<Message>]) -> Vec<Entry> {
         .iter()
         .map(|(name, kinds): &(String, Vec<_>)| (name.as_str(), kinds.clone()))
         .collect::<Vec<_>>())
+}
+
+#[test]
+fn calls_of_answer_match_by_ordered_ids() {
+    let open = OpenCalls::from_message(&calls(&["1", "2"]));
+    assert!(open.are_those_of(&calls(&["1", "2"])));
+    for other in [calls(&["2", "1"]), calls(&["1"]), calls(&["1", "2", "3"]), answer("no call")] {
+        assert!(!open.are_those_of(&other));
+    }
 }
 
 proptest! {

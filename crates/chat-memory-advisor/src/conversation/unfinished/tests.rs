@@ -1,14 +1,16 @@
-//! Tests of `conversation::close`.
+//! Tests of `conversation::unfinished`.
 
 use std::sync::Mutex;
 
-use advisor_core::{TurnEnd, async_trait};
+use advisor_core::async_trait;
 use proptest::prelude::*;
 
 use super::*;
 use crate::repair;
-use crate::tests::{any_log, calls, client_side_end, completed, log, turn, user};
-use conversation_store::{EntryId, FencingToken, InMemoryStore, Page, Snapshot, Version};
+use crate::tests::{
+    answer, any_log, calls, client_side_end, completed, interrupted, log, result, rolled_back, turn, user,
+};
+use conversation_store::{EntryId, InMemoryStore, Page, Snapshot};
 
 /// Closes a turn that did not fit into the registry, so that it counts as unfinished.
 async fn close(
@@ -173,6 +175,63 @@ fn closing_entries_have_the_round_of_the_calls() {
         "only messages have a round"
     );
     assert_eq!(closing(&entries[..1], &TurnEnd::RolledBack, &[])[0].round(), None);
+}
+
+fn stopped(end: TurnEnd) -> UnfinishedTurn {
+    UnfinishedTurn { end, ..UnfinishedTurn::new(turn("t"), Version::new(1), Vec::new()) }
+}
+
+#[test]
+fn law_k3_only_undone_run_matches_rolled_back_end() {
+    let cut = || TurnEnd::Interrupted { partial: "so far".into() };
+    let closed = |end: EntryKind| log(&[("t", vec![user("u").into(), end])]);
+    assert!(stopped(TurnEnd::RolledBack).is_last_to_run(&closed(rolled_back())));
+    assert!(!stopped(cut()).is_last_to_run(&closed(rolled_back())), "another run was undone");
+    assert!(stopped(cut()).is_last_to_run(&closed(interrupted(""))));
+}
+
+#[test]
+fn law_k3_beginning_without_texts_recognizes_its_entries() {
+    let started = UnfinishedTurn {
+        stopped: StoppedWhile::Beginning,
+        until: Some(Version::new(3)),
+        ..UnfinishedTurn::new(turn("t"), Version::new(1), vec![user("u").into()])
+    };
+    let written = log(&[("s", vec![user("s").into(), interrupted("")]), ("t", vec![user("u").into()])]);
+    assert!(started.is_last_to_run(&written[2..]));
+    assert!(started.without_texts().is_last_to_run(&written[2..]));
+}
+
+#[test]
+fn bytes_are_those_of_all_texts() {
+    let empty = UnfinishedTurn { end: TurnEnd::RolledBack, ..stopped(TurnEnd::RolledBack) };
+    let overhead = OVERHEAD + 1;
+    assert_eq!(empty.weighed().bytes, overhead);
+    let cut = TurnEnd::Interrupted { partial: "so far".into() };
+    assert_eq!(stopped(cut.clone()).weighed().bytes, overhead + 6);
+    let entry = EntryKind::from(user("u"));
+    let written = serde_json::to_vec(&entry).unwrap().len();
+    let unsure = UnfinishedTurn { unsure: vec![entry.clone(), entry], ..stopped(cut) };
+    assert_eq!(unsure.clone().weighed().bytes, overhead + 6 + 2 * written);
+    assert_eq!(unsure.without_texts().bytes, overhead);
+}
+
+#[test]
+fn law_k3_entries_of_another_run_show_that_it_continued() {
+    let cut = || TurnEnd::Interrupted { partial: "so far".into() };
+    let of_turn = |later: EntryKind| log(&[("t", vec![user("u").into(), later])]);
+    let closed = log(&[("t", vec![user("u").into(), result("1").into(), interrupted("so far")])]);
+    assert!(stopped(cut()).is_last_to_run(&closed), "results may close it, with an end");
+    assert!(!stopped(cut()).is_last_to_run(&of_turn(result("1").into())), "another run wrote a result");
+    assert!(!stopped(cut()).is_last_to_run(&of_turn(answer("a").into())));
+    assert!(!stopped(cut()).is_last_to_run(&of_turn(completed())));
+    assert!(stopped(cut()).is_last_to_run(&of_turn(interrupted("so far"))));
+    assert!(!stopped(cut()).is_last_to_run(&of_turn(interrupted("other"))));
+    let beginning = |entries: &[Entry]| {
+        UnfinishedTurn { stopped: StoppedWhile::Beginning, ..stopped(cut()) }.is_last_to_run(entries)
+    };
+    assert!(beginning(&[]));
+    assert!(!beginning(&log(&[("t", vec![user("u").into()])])), "another run wrote the known entry");
 }
 
 proptest! {

@@ -16,11 +16,11 @@ use advisor_chain::stream_policy::{Guard, LetterCase, ObserveBlocks};
 use advisor_chain::structured::{OutputFormat, StructuredOutput};
 use advisor_chain::text_tool_calls::ThinkingSplitter;
 use advisor_chain::tools::tools_fn;
+use advisor_conformance::advisor::*;
 use advisor_examples::advisors::{
     Cache, Logged, Permits, Stopwatch, ask_again, first_text, guard, once_more, polite, redaction, retrieval,
     stopping,
 };
-use advisor_testkit::advisor_conformance::*;
 use advisor_testkit::{JournalAdvisor, WordEmbeddings};
 use advisor_tests::prelude::*;
 use futures::future::BoxFuture;

@@ -11,8 +11,9 @@ use advisor_chain::retrieval::{
     Document, Embedding, EmbeddingModel, InMemoryVectors, PastTurns, Query, Retrieval,
 };
 use advisor_chain::stream_policy::{Guard, LetterCase};
-use advisor_testkit::crash::{AwaitPoints, Leaves, Scenario, every_point_of_advisor};
-use advisor_testkit::{WordEmbeddings, crash_points_of_advisor, crash_points_of_chain};
+use advisor_conformance::crash::{AwaitPoints, Leaves, Scenario, every_point_of_advisor};
+use advisor_conformance::{crash_points_of_advisor, crash_points_of_chain};
+use advisor_testkit::WordEmbeddings;
 use advisor_tests::editors::Calling;
 use advisor_tests::prelude::*;
 use async_trait::async_trait;

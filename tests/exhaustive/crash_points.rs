@@ -13,7 +13,9 @@ use std::time::Instant;
 
 use advisor_chain::memory::repair;
 use advisor_chain::tools::PendingCall;
-use advisor_testkit::crash::{AwaitPoint, CrashDriver, Event, Fault, Injection, Leaves, Scenario, TurnRun};
+use advisor_conformance::crash::{
+    AwaitPoint, CrashDriver, Event, Fault, Injection, Leaves, Scenario, TurnRun, with_leases,
+};
 use advisor_tests::matrix::MODES;
 use advisor_tests::prelude::*;
 
@@ -133,7 +135,7 @@ async fn law_k4_m6_point_pairs_of_one_turn_memory_outside() {
 /// A store that hands out leases. A killed process keeps its own for a while, for which the next turn waits.
 fn driver_with_leases(scenario: Scenario, memory: Phase) -> CrashDriver {
     CrashDriver::new(scenario, InMemoryStore::new().with_leases(), move |leaves: &Leaves| {
-        let kept = ChatMemoryAdvisor::new(leaves.store.clone().with_leases());
+        let kept = ChatMemoryAdvisor::new(with_leases(leaves.store.clone()));
         let kept = kept.with_on_busy(OnBusy::Queue);
         leaves.client().advisor(leaves.tool_loop().build()?).advisor_in(memory, kept).build()
     })

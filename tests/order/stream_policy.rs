@@ -1,6 +1,6 @@
 //! Policies in whole chains: with the tool loop, memory, limits and drops.
 use advisor_chain::stream_policy::{Denials, OnDeny};
-use advisor_testkit::MessagesTranscript;
+use advisor_test_support::MessagesTranscript;
 use advisor_tests::prelude::*;
 
 use crate::checked::read;

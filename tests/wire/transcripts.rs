@@ -2,9 +2,8 @@
 
 use advisor_chain::openai::OpenAiModel;
 use advisor_chain::openai::backoff::Backoff;
-use advisor_testkit::{
-    ChatTranscript, GeminiTranscript, MessagesTranscript, OllamaTranscript, ResponsesTranscript, answer_of,
-};
+use advisor_test_support::{GeminiTranscript, MessagesTranscript, OllamaTranscript, ResponsesTranscript};
+use advisor_testkit::{ChatTranscript, answer_of};
 use advisor_tests::prelude::*;
 
 /// A wire format: an answer in it with an error after its text, and a client of it.

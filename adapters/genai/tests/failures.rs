@@ -9,7 +9,8 @@ use adapter_tests::assert_kinds;
 use advisor_core::{
     ChatModel, ChatOptions, ChatRequest, ErrorKind, Message, ParallelToolCalls, text_with_sources,
 };
-use advisor_testkit::{ReplayServer, Reply, ResponsesTranscript, answer_of};
+use advisor_test_support::ResponsesTranscript;
+use advisor_testkit::{ReplayServer, Reply, answer_of};
 use genai::Client;
 use genai::adapter::AdapterKind;
 use genai::chat::ChatOptions as GenaiOptions;

@@ -15,7 +15,7 @@ use adapter_tests::ChatCompletions;
 const SERVER: ChatCompletions =
     ChatCompletions { ask: model::ask, reasoning: true, refusals: false, usage: |usage| usage };
 
-advisor_testkit::provider_conformance!(SERVER, only
+advisor_conformance::provider_conformance!(SERVER, only
     text_streams_in_order
     text_of_all_sorts_survives
     reasoning_precedes_text

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use advisor_core::{ChatModel, FinishReason, Usage};
 use advisor_testkit::ChatTranscript;
-use advisor_testkit::conformance::{AnswerPart, WireFamily};
+use advisor_conformance::provider::{AnswerPart, WireFamily};
 use bytes::Bytes;
 use serde_json::{Value, json};
 

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use advisor_core::{ChatRequest, Message};
-use advisor_testkit::{ReplayServer, answer_of, recordings};
+use advisor_test_support::recordings;
+use advisor_testkit::{ReplayServer, answer_of};
 use serde_json::Value;
 
 use crate::Ask;

@@ -3,7 +3,8 @@
 use advisor_core::{
     Block, BlockContent, ChatOptions, ChatRequest, Message, MessageContent, ToolDefinition, ToolResult,
 };
-use advisor_testkit::{DescribedTool, GeminiTranscript, MessagesTranscript, ReplayServer, Reply, answer_of};
+use advisor_test_support::{GeminiTranscript, MessagesTranscript};
+use advisor_testkit::{DescribedTool, ReplayServer, Reply, answer_of};
 use serde_json::{Value, json};
 
 use crate::Ask;

@@ -1,15 +1,4 @@
-//! Bodies of providers, written in code: Chat Completions here, and each other format in a file.
-
-mod body;
-mod gemini;
-mod messages;
-mod ollama;
-mod responses;
-
-pub use gemini::GeminiTranscript;
-pub use messages::MessagesTranscript;
-pub use ollama::OllamaTranscript;
-pub use responses::ResponsesTranscript;
+//! `ChatTranscript`: the body of a Chat Completions answer, written in code.
 
 use bytes::Bytes;
 use serde_json::{Value, json};

@@ -2,7 +2,7 @@
 use std::path::PathBuf;
 
 use advisor_chain::chain::Spawner;
-use advisor_testkit::crash::{AwaitPoints, Event};
+use advisor_conformance::crash::{AwaitPoints, Event, with_given_leases};
 use advisor_tests::prelude::*;
 use serde::{Deserialize, Serialize};
 use tokio::runtime::Handle;
@@ -38,7 +38,7 @@ pub(crate) struct Stop {
 pub(crate) async fn run(job: Job) {
     let points = AwaitPoints::new();
     points.watch(teller(&points, job.stop));
-    let store = points.store(job.address.open().await).with_given_leases();
+    let store = with_given_leases(points.store(job.address.open().await));
     let model = points.model(model(job.scenario, true));
     let tools = tools(&job.starts).map(|tool| points.tool(tool));
     let client = client(model, tools, (memory(store), job.memory));
@@ -112,7 +112,7 @@ pub(crate) fn tell_item(turn: &str, item: &Result<Chunk, Error>) -> bool {
 fn teller(
     points: &AwaitPoints,
     stop: Option<Stop>,
-) -> impl Fn(usize, advisor_testkit::crash::AwaitPoint) + use<> {
+) -> impl Fn(usize, advisor_conformance::crash::AwaitPoint) + use<> {
     let (points, told) = (points.clone(), AtomicUsize::new(0));
     move |point, place| {
         let events = points.events();

@@ -2,9 +2,9 @@
 
 use advisor_chain::advisors::{Budget, InMemoryQuestions, OnUnknownCost, PrefixWatch, RateLimit, Retry};
 use advisor_chain::chain::Backoff;
+use advisor_conformance::crash::Leaves;
+use advisor_conformance::{crash_points_of_advisor, crash_points_of_chain};
 use advisor_testkit::WordEmbeddings;
-use advisor_testkit::crash::Leaves;
-use advisor_testkit::{crash_points_of_advisor, crash_points_of_chain};
 use advisor_tests::prelude::*;
 
 fn budget() -> Budget {

@@ -3,9 +3,8 @@
 use advisor_chain::chain::SchemaSupport;
 use advisor_chain::openai::backoff::Backoff;
 use advisor_chain::openai::{OpenAiModel, Profile};
-use advisor_testkit::{
-    ChatTranscript, GeminiTranscript, MessagesTranscript, OllamaTranscript, ResponsesTranscript,
-};
+use advisor_test_support::{GeminiTranscript, MessagesTranscript, OllamaTranscript, ResponsesTranscript};
+use advisor_testkit::ChatTranscript;
 use advisor_tests::prelude::*;
 
 /// The end of an answer.

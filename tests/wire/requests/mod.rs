@@ -17,7 +17,7 @@ mod ollama;
 mod read;
 mod responses;
 mod rule;
-use advisor_testkit::recordings::{self, Recording};
+use advisor_test_support::recordings::{self, Recording};
 use advisor_tests::prelude::*;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

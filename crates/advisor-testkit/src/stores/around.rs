@@ -43,8 +43,10 @@ use futures::future::BoxFuture;
 /// # }
 /// ```
 pub struct StoreAround<S: ?Sized, A> {
-    pub(crate) inner: Arc<S>,
-    pub(crate) around: Arc<A>,
+    /// The wrapped store.
+    pub inner: Arc<S>,
+    /// The code around it.
+    pub around: Arc<A>,
 }
 
 /// The code around each operation of a store.
@@ -250,18 +252,6 @@ mod tests {
         assert!(store.read(&key(), EntryId::BEGINNING, 9).await.is_err());
         assert!(store.branches(&key()).await.is_err());
         assert_eq!((store.operations(), store.pending_faults()), (2, 0));
-    }
-
-    #[cfg(feature = "crash")]
-    #[tokio::test]
-    async fn reading_entries_and_branches_passes_points() {
-        use crate::crash::{AwaitPoint, AwaitPoints};
-
-        let points = AwaitPoints::new();
-        let store = points.store(InMemoryStore::new());
-        store.read(&key(), EntryId::BEGINNING, 9).await.unwrap();
-        store.branches(&key()).await.unwrap();
-        assert_eq!(points.passed(), [[AwaitPoint::BeforeLoad, AwaitPoint::AfterLoad]; 2].concat());
     }
 
     /// An `Around` that never runs the operation.

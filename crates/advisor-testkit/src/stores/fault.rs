@@ -38,7 +38,8 @@ impl StoreFault {
     ];
 
     /// Returns the error of an operation with this fault, if it fails.
-    pub(crate) fn error(self) -> Option<StoreError> {
+    #[must_use]
+    pub fn error(self) -> Option<StoreError> {
         match self {
             Self::Unavailable => Some(StoreError::unavailable("the test wants it so")),
             Self::AnswerLost => Some(StoreError::outcome_unknown("the test wants it so")),

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
+use advisor_conformance::crash::next_turns_are_valid;
 use advisor_core::ConversationKey;
-use advisor_testkit::crash::next_turns_are_valid;
 use conversation_store::conformance::{
     Damage, a_damaged_entry_harms_no_other, batch_is_recognized_by_its_content,
 };

@@ -4,7 +4,7 @@ use chat_memory_redis::RedisStore;
 
 use crate::support::server;
 
-advisor_testkit::crash_points_of_store!(match server() {
+advisor_conformance::crash_points_of_store!(match server() {
     Some(url) => RedisStore::connect(&url).await.unwrap(),
     None => return,
 });

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use advisor_conformance::crash::next_turns_are_valid;
 use advisor_core::ConversationKey;
-use advisor_testkit::crash::next_turns_are_valid;
 use chat_memory_redis::redis::cmd;
 use conversation_store::ConversationStore;
 use conversation_store::conformance::reads_data_of_earlier_version;

@@ -1,9 +1,9 @@
 //! Turns that are stopped at each of their await points, or whose store fails there, on a file and in memory.
 
 mod on_file {
-    advisor_testkit::crash_points_of_store!(crate::support::OnFile::new().await);
+    advisor_conformance::crash_points_of_store!(crate::support::OnFile::new().await);
 }
 
 mod in_memory {
-    advisor_testkit::crash_points_of_store!(chat_memory_sqlite::SqliteStore::in_memory().unwrap());
+    advisor_conformance::crash_points_of_store!(chat_memory_sqlite::SqliteStore::in_memory().unwrap());
 }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use advisor_conformance::crash::next_turns_are_valid;
 use advisor_core::{ConversationKey, FinishReason, Message, TurnEnd, TurnId};
-use advisor_testkit::crash::next_turns_are_valid;
 use chat_memory_sqlite::SqliteStore;
 use conversation_store::conformance::{
     Damage, a_damaged_entry_harms_no_other, batch_is_recognized_by_its_content,

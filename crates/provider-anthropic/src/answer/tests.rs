@@ -6,7 +6,7 @@ mod ends;
 mod quirks;
 
 use advisor_core::{AggregatorSettings, BlockContent, BlockKind, ChatResponse, Chunk, Error, Result};
-use advisor_testkit::decoding::{ReadAnswer, read_answer};
+use advisor_test_support::decoding::{ReadAnswer, read_answer};
 use advisor_testkit::split;
 use provider_http::answer::AnswerDecoder;
 use provider_http::redaction::Redaction;

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
+use advisor_conformance::provider::{AnswerPart, WireFamily};
 use advisor_core::{ChatModel, FinishReason, Usage};
-use advisor_testkit::conformance::{AnswerPart, WireFamily};
 use bytes::Bytes;
 use provider_anthropic::AnthropicModel;
 use provider_anthropic::backoff::Backoff;
 use serde_json::{Value, json};
 
-advisor_testkit::provider_conformance!(MessagesApi);
+advisor_conformance::provider_conformance!(MessagesApi);
 
 /// A server of the Messages API as Anthropic's.
 struct MessagesApi;

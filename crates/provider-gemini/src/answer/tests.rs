@@ -11,7 +11,7 @@ mod framing;
 use advisor_core::{
     AggregatorLimits, AggregatorSettings, Block, BlockContent, ChatResponse, Chunk, Error, FinishReason,
 };
-use advisor_testkit::decoding::{ReadAnswer, read_answer};
+use advisor_test_support::decoding::{ReadAnswer, read_answer};
 use advisor_testkit::split;
 use provider_http::answer::AnswerDecoder;
 use provider_http::redaction::Redaction;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use advisor_conformance::provider::{AnswerPart, WireFamily};
 use advisor_core::{ChatModel, FinishReason, Usage};
-use advisor_testkit::conformance::{AnswerPart, WireFamily};
 use bytes::Bytes;
 use provider_gemini::GeminiModel;
 use provider_gemini::backoff::Backoff;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 /// A server of `streamGenerateContent` as Google's.
 struct Gemini;
 
-advisor_testkit::provider_conformance!(Gemini);
+advisor_conformance::provider_conformance!(Gemini);
 
 impl WireFamily for Gemini {
     fn model(&self, url: &str) -> Arc<dyn ChatModel> {

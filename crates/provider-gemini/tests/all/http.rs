@@ -4,7 +4,8 @@ use std::error::Error as _;
 use std::time::Duration;
 
 use advisor_core::{ChatRequest, ChatResponse, Error, ErrorKind, Message, Result};
-use advisor_testkit::{ReplayServer, Reply, answer_of, recordings};
+use advisor_test_support::recordings;
+use advisor_testkit::{ReplayServer, Reply, answer_of};
 use provider_gemini::backoff::Backoff;
 use provider_gemini::{GeminiModel, ProviderError};
 use serde_json::{Value, json};

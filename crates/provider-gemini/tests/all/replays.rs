@@ -1,7 +1,8 @@
 //! Tests that answers go back in the form that the server expects, against requests that real clients sent to it.
 
 use advisor_core::{ChatOptions, ChatRequest, ChatResponse, Message, Part, ToolDefinition, ToolResult};
-use advisor_testkit::{DescribedTool, ReplayServer, Reply, answer_of, recordings};
+use advisor_test_support::recordings;
+use advisor_testkit::{DescribedTool, ReplayServer, Reply, answer_of};
 use provider_gemini::GeminiModel;
 use serde_json::{Value, json};
 

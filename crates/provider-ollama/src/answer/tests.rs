@@ -3,7 +3,7 @@
 mod documented;
 
 use advisor_core::{AggregatorSettings, BlockKind, ChatResponse, Error, ErrorKind, Result};
-use advisor_testkit::decoding::read_answer;
+use advisor_test_support::decoding::read_answer;
 use provider_http::answer::{AnswerDecoder, End};
 use provider_http::redaction::Redaction;
 use provider_http::sse::SseLimits;

@@ -4,8 +4,8 @@ use advisor_core::{
     Block, BlockContent, ChatOptions, Citation, Media, MediaSource, Message, Opaque, Part, ProviderData,
     ResponseFormat, ToolCall, ToolChoice, ToolDefinition, ToolResult,
 };
+use advisor_test_support::recordings;
 use advisor_testkit::DescribedTool;
-use advisor_testkit::recordings;
 use serde_json::{Value, json};
 
 use super::*;

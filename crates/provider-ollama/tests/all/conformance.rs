@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
+use advisor_conformance::provider::{AnswerPart, WireFamily};
 use advisor_core::{ChatModel, FinishReason, Usage};
 use advisor_testkit::Reply;
-use advisor_testkit::conformance::{AnswerPart, WireFamily};
 use bytes::Bytes;
 use provider_ollama::OllamaModel;
 use provider_ollama::backoff::Backoff;
 use serde_json::{Value, json};
 
-advisor_testkit::provider_conformance!(Ollama);
+advisor_conformance::provider_conformance!(Ollama);
 
 /// A server of `/api/chat`. It sends calls whole, and has no refusals.
 struct Ollama;

@@ -1,7 +1,8 @@
 //! The model over a connection: recordings, failures, secrets, the tool loop's requests.
 
 use advisor_core::{ChatRequest, ChatResponse, Error, ErrorKind, Message, Result, text_with_sources};
-use advisor_testkit::{DescribedTool, ReplayServer, Reply, answer_of, recordings};
+use advisor_test_support::recordings;
+use advisor_testkit::{DescribedTool, ReplayServer, Reply, answer_of};
 use provider_ollama::backoff::Backoff;
 use provider_ollama::{OllamaModel, ProviderError};
 use serde_json::json;

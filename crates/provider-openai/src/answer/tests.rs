@@ -9,7 +9,7 @@ use advisor_core::{
     AggregatorSettings, Block, BlockContent, ChatResponse, ErrorKind, FinishReason, Media, ProviderData,
     Result,
 };
-use advisor_testkit::decoding::read_answer;
+use advisor_test_support::decoding::read_answer;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;

@@ -1,7 +1,7 @@
 //! Tests that the items of answers go back as they were, in the order of the answer, whatever the order of events.
 
 use advisor_core::{AggregatorSettings, ChatRequest, ChatResponse, FinishReason, Message, ToolResult};
-use advisor_testkit::decoding::read_answer;
+use advisor_test_support::decoding::read_answer;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;

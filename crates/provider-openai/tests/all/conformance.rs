@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
+use advisor_conformance::provider::{AnswerPart, WireFamily};
 use advisor_core::{ChatModel, FinishReason, Usage};
 use advisor_testkit::ChatTranscript;
-use advisor_testkit::conformance::{AnswerPart, WireFamily};
 use bytes::Bytes;
 use provider_openai::OpenAiModel;
 use provider_openai::backoff::Backoff;
 use serde_json::{Value, json};
 
-advisor_testkit::provider_conformance!(ChatCompletions);
+advisor_conformance::provider_conformance!(ChatCompletions);
 
 /// A server of Chat Completions as OpenAI's.
 struct ChatCompletions;

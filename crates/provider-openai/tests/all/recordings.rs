@@ -1,6 +1,6 @@
 //! Tests that streams of real providers give the expected outcome, for any split of their bytes.
 
-use advisor_testkit::recordings::{self, Recording};
+use advisor_test_support::recordings::{self, Recording};
 use bytes::Bytes;
 use provider_openai::recording;
 use serde_json::Value;

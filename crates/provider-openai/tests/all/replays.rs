@@ -2,7 +2,8 @@
 //! real servers.
 
 use advisor_core::{ChatRequest, ChatResponse, Message, ToolResult};
-use advisor_testkit::{ReplayServer, Reply, answer_of, recordings};
+use advisor_test_support::recordings;
+use advisor_testkit::{ReplayServer, Reply, answer_of};
 use provider_openai::{OpenAiModel, Profile};
 use serde_json::Value;
 

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
 use crate::common::{advisor, chat, file, server, text_of, told};
-use advisor_testkit::recordings::{self, Recording};
+use advisor_test_support::recordings::{self, Recording};
 use advisor_testkit::{ChatTranscript, ReplayServer, Reply};
 use serde_json::Value;
 

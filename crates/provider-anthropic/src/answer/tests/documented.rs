@@ -1,7 +1,7 @@
 //! Everything that the Messages API documents for answers, each in a written answer: events, kinds of blocks, deltas,
 //! citations, stop reasons, errors and fields.
 
-use advisor_testkit::documented::outline;
+use advisor_test_support::documented::outline;
 
 use super::*;
 

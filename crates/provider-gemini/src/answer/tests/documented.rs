@@ -1,7 +1,7 @@
 //! Everything that the Gemini API documents for answers, each in a written answer: parts, sources, finish reasons,
 //! blocked prompts, token counts and errors.
 
-use advisor_testkit::documented::outline;
+use advisor_test_support::documented::outline;
 
 use super::*;
 

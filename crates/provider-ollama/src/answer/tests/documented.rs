@@ -1,7 +1,7 @@
 //! Everything that Ollama documents for answers of `/api/chat`, each in a written answer: members of lines, reasons for
 //! the end, and errors.
 
-use advisor_testkit::documented::outline;
+use advisor_test_support::documented::outline;
 use serde_json::json;
 
 use super::*;

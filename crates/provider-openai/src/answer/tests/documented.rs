@@ -1,7 +1,7 @@
 //! Everything that OpenAI and compatible servers document for streams of Chat Completions, each in a written answer.
 //! The parts are fields of events, of deltas and of calls, finish reasons, token counts and errors.
 
-use advisor_testkit::documented::{assert_covered, outline};
+use advisor_test_support::documented::{assert_covered, outline};
 use serde_json::{Value, json};
 
 use super::*;

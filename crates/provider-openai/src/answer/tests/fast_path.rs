@@ -1,8 +1,8 @@
 //! Events that match a template give the same deltas as when they are parsed.
 
 use advisor_core::{DeltaKind, Text};
-use advisor_testkit::decoding::{self, assert_decoded_as_parsed, decoded};
-use advisor_testkit::recordings;
+use advisor_test_support::decoding::{self, assert_decoded_as_parsed, decoded};
+use advisor_test_support::recordings;
 use proptest::prelude::*;
 use serde_json::json;
 

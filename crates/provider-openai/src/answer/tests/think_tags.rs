@@ -1,7 +1,7 @@
 //! Reasoning between tags at the beginning of the text.
 
 use advisor_core::BlockKind;
-use advisor_testkit::decoding::{assert_decoded_as_parsed, fast_events};
+use advisor_test_support::decoding::{assert_decoded_as_parsed, fast_events};
 
 use super::*;
 use crate::profile::{Profile, ThinkTags};

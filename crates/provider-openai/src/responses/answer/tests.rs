@@ -10,7 +10,7 @@ mod whole;
 use advisor_core::{
     AggregatorSettings, Block, BlockContent, ChatResponse, Chunk, ErrorKind, FinishReason, Media, Result,
 };
-use advisor_testkit::decoding::read_answer;
+use advisor_test_support::decoding::read_answer;
 use advisor_testkit::split;
 use provider_http::answer::AnswerDecoder;
 use provider_http::redaction::Redaction;

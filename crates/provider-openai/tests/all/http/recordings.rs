@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use advisor_core::{
     ChatModel, ChatRequest, ChatResponse, Chunk, Error, ErrorKind, Message, Result, async_trait,
 };
-use advisor_testkit::recordings::{self, Recording};
+use advisor_test_support::recordings::{self, Recording};
 use advisor_testkit::{ReplayServer, Reply, split};
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};

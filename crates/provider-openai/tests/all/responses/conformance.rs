@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use advisor_conformance::provider::{AnswerPart, WireFamily};
 use advisor_core::{ChatModel, FinishReason, Usage};
-use advisor_testkit::conformance::{AnswerPart, WireFamily};
 use bytes::Bytes;
 use provider_openai::OpenAiResponsesModel;
 use provider_openai::backoff::Backoff;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::responses::framed;
 
-advisor_testkit::provider_conformance!(Responses);
+advisor_conformance::provider_conformance!(Responses);
 
 /// A server of the Responses API as OpenAI's.
 struct Responses;

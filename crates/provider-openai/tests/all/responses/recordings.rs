@@ -1,6 +1,6 @@
 //! Recorded streams over a connection.
 
-use advisor_testkit::recordings;
+use advisor_test_support::recordings;
 
 use crate::responses::model;
 

@@ -1,7 +1,7 @@
 //! Everything that OpenAI documents for answers of the Responses API, each in a written answer: events, output items,
 //! parts, annotations, ends and errors.
 
-use advisor_testkit::documented::{assert_covered, outline};
+use advisor_test_support::documented::{assert_covered, outline};
 
 use super::*;
 

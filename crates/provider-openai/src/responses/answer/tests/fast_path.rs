@@ -1,7 +1,7 @@
 //! Events that match a template give the same deltas as when they are parsed.
 
-use advisor_testkit::decoding::{self, assert_decoded_as_parsed};
-use advisor_testkit::recordings;
+use advisor_test_support::decoding::{self, assert_decoded_as_parsed};
+use advisor_test_support::recordings;
 
 use super::*;
 

@@ -1,0 +1,264 @@
+//! The clause that nothing of a conversation reaches another one.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use advisor_core::{
+    ChatClient, ChatModel, ChatRequest, ChatResponse, Chunk, ChunkStream, ErrorKind, FinishReason, Message,
+    Result, Text, ToolDefinition, TurnId, async_trait,
+};
+use futures::StreamExt;
+use serde_json::{Map, Value, json};
+
+use super::memory::{FITS, Position, client};
+use super::reading::{Items, tools, within};
+use super::script::LAST;
+use super::subject::{Clause, Subject};
+use advisor_testkit::{Answer, ScriptedModel};
+
+/// The conversations, and the turns of each.
+const CONVERSATIONS: [&str; 2] = ["one", "two"];
+const TURNS: [&str; 2] = ["asks", "continues"];
+/// The most answers with calls in a turn. A tool may show further ones.
+const ROUNDS: usize = 3;
+
+const APART: Clause = Clause {
+    law: "law M5",
+    rule: "the requests and answers of a conversation are the same whether or not another conversation was held",
+    remedy: "keep what a conversation or its tools leave behind by `ChatRequest::conversation`, or in an extension of \
+             the turn, and not in the advisor as a whole",
+};
+
+/// What a conversation has sent and shown.
+#[derive(Debug, Default, PartialEq)]
+struct Outcome {
+    requests: Vec<String>,
+    answers: Vec<String>,
+}
+
+/// Two conversations through one advisor, whose models call all tools that they are offered, send and show what each
+/// does alone: messages, instructions, ephemeral messages and descriptions of tools. The second one runs after any chunk
+/// of the first one.
+pub async fn law_m5_conversations_stay_apart(subject: &Subject) {
+    for position in [Position::InsideTheLoop, Position::OutsideTheLoop] {
+        let [one, two] = CONVERSATIONS;
+        let Some(alone) = Chat::new(subject, position) else { continue };
+        let chunks = alone.hold(one).await;
+        let Some(other) = Chat::new(subject, position) else { continue };
+        other.hold(two).await;
+        let alone = [alone.outcome(one), other.outcome(two)];
+        for until in 0..=chunks {
+            let Some(chat) = Chat::new(subject, position) else { continue };
+            let mut first = chat.turns(one);
+            for _ in 0..until {
+                chat.next(one, &mut first).await;
+            }
+            chat.hold(two).await;
+            while chat.next(one, &mut first).await {}
+            for (conversation, alone) in CONVERSATIONS.into_iter().zip(&alone) {
+                check(subject, conversation, alone, &chat.outcome(conversation));
+            }
+        }
+    }
+}
+
+fn check(subject: &Subject, conversation: &str, alone: &Outcome, beside: &Outcome) {
+    let pairs = [(&alone.requests, &beside.requests, "sends"), (&alone.answers, &beside.answers, "shows")];
+    for (alone, beside, does) in pairs {
+        let places = 0..alone.len().max(beside.len());
+        let differs = places.map(|place| (alone.get(place), beside.get(place))).find(|(a, b)| a != b);
+        if let Some((alone, beside)) = differs {
+            subject.breaks(
+                APART,
+                format_args!(
+                    "conversation {conversation} alone {does}\n    {}\n  and beside another one\n    {}",
+                    alone.map_or("nothing more", String::as_str),
+                    beside.map_or("nothing more", String::as_str)
+                ),
+            );
+        }
+    }
+}
+
+/// Conversations through one advisor.
+struct Chat<'a> {
+    subject: &'a Subject,
+    client: ChatClient,
+    model: Caller,
+    answers: Mutex<HashMap<String, Vec<String>>>,
+}
+
+impl<'a> Chat<'a> {
+    /// Returns a chat without turns; `None` if the chain refuses this position of memory.
+    fn new(subject: &'a Subject, position: Position) -> Option<Self> {
+        let model = Caller::new(subject);
+        match client(subject, position, model.clone(), &tools(|_| {})) {
+            Ok(client) => Some(Self { subject, client, model, answers: Mutex::default() }),
+            Err(error) if error.kind() == ErrorKind::Configuration => None,
+            Err(error) => subject.breaks(FITS, error),
+        }
+    }
+
+    /// Returns the items of the turns of a conversation, one turn after another.
+    fn turns(&self, conversation: &'static str) -> Items {
+        let (client, question) = (self.client.clone(), self.subject.question.clone());
+        let turns = TURNS.map(|turn| {
+            let question = format!("{question} {} It {turn}.", words(conversation));
+            let prompt = client.prompt().user(question).conversation(conversation);
+            prompt.turn(format!("{conversation}-{turn}").as_str()).stream()
+        });
+        futures::stream::iter(turns).flatten().boxed()
+    }
+
+    /// Takes the next item. Returns whether there was one.
+    async fn next(&self, conversation: &str, items: &mut Items) -> bool {
+        let Some(item) = within(self.subject, items.next()).await else { return false };
+        let shown = match item {
+            // Tools of one answer may end in any order. The next request has their results.
+            Ok(Chunk::Tool(_)) => return true,
+            Ok(Chunk::Completed(response)) => written(&response),
+            Ok(chunk) => format!("{chunk:?}"),
+            Err(error) => self.subject.breaks(
+                FITS,
+                format_args!("a turn of conversation {conversation} fails: {:?}: {error}", error.kind()),
+            ),
+        };
+        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        answers.entry(conversation.to_owned()).or_default().push(shown);
+        true
+    }
+
+    /// Holds a conversation. Returns the number of its items.
+    async fn hold(&self, conversation: &'static str) -> usize {
+        let (mut items, mut count) = (self.turns(conversation), 0);
+        while self.next(conversation, &mut items).await {
+            count += 1;
+        }
+        count
+    }
+
+    fn outcome(&self, conversation: &str) -> Outcome {
+        let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        Outcome {
+            requests: self.model.requests(conversation),
+            answers: answers.get(conversation).cloned().unwrap_or_default(),
+        }
+    }
+}
+
+fn written(response: &ChatResponse) -> String {
+    json!(response.message()).to_string()
+}
+
+/// What a conversation alone says.
+fn words(conversation: &str) -> String {
+    format!("The word of conversation {conversation} is w0rd-{conversation}.")
+}
+
+/// A model that calls each tool that it is offered once a turn, with the words of the conversation. It records what it
+/// is sent.
+#[derive(Clone)]
+struct Caller {
+    answer: String,
+    shared: Arc<Mutex<Received>>,
+}
+
+#[derive(Default)]
+struct Received {
+    requests: Vec<(String, String)>,
+    called: HashMap<TurnId, HashSet<Text>>,
+    asked: HashMap<TurnId, usize>,
+}
+
+impl Caller {
+    fn new(subject: &Subject) -> Self {
+        Self { answer: subject.answer.clone(), shared: Arc::default() }
+    }
+
+    fn requests(&self, conversation: &str) -> Vec<String> {
+        let received = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_it = received.requests.iter().filter(|(of, _)| of == conversation);
+        of_it.map(|(_, request)| request.clone()).collect()
+    }
+
+    /// Records a request, and returns its answer.
+    fn answer(&self, request: &ChatRequest) -> Answer {
+        let (turn, mut received) =
+            (request.turn.id().clone(), self.shared.lock().unwrap_or_else(PoisonError::into_inner));
+        let conversation = turn.as_str().split('-').next().unwrap_or_default().to_owned();
+        let words = words(&conversation);
+        received.requests.push((conversation, described(request)));
+        let asked = received.asked.entry(turn.clone()).or_default();
+        *asked += 1;
+        if *asked > ROUNDS {
+            return Answer::new().text(LAST).usage(10, 5).finish(FinishReason::Stop);
+        }
+        let called = received.called.entry(turn.clone()).or_default();
+        let new: Vec<_> =
+            request.tools.definitions().filter(|tool| called.insert(tool.name.clone())).cloned().collect();
+        let answer = Answer::new().text(format!("{} {words}", self.answer)).usage(10, 5);
+        if new.is_empty() {
+            return answer.finish(FinishReason::Stop);
+        }
+        let answer = new.iter().zip(0..).fold(answer, |answer, (tool, number)| {
+            let id = format!("c{}-{number}", request.round);
+            answer.call(&id, &tool.name, &arguments(tool, &words).to_string())
+        });
+        answer.finish(FinishReason::ToolCalls)
+    }
+}
+
+#[async_trait]
+impl ChatModel for Caller {
+    async fn stream(&self, request: ChatRequest) -> Result<ChunkStream> {
+        let answer = self.answer(&request);
+        ScriptedModel::new([answer]).stream(request).await
+    }
+}
+
+/// Returns everything that a request sends.
+fn described(request: &ChatRequest) -> String {
+    let messages: Vec<&Message> = request.messages.iter().collect();
+    let tools: Vec<_> = request.tools.definitions().collect();
+    let described: Vec<_> = request.api_tools().definitions().map(|tool| &tool.name).collect();
+    format!("{} with the tools {tools:?}, of which {described:?}, and {:?}", json!(messages), request.options)
+}
+
+/// Returns arguments that fit the schema of a tool, as far as its plain forms go, with these words as each text.
+fn arguments(tool: &ToolDefinition, words: &str) -> Value {
+    match example(&tool.parameters, &tool.parameters, words, 8) {
+        Value::Object(arguments) => Value::Object(arguments),
+        _ => Value::Object(Map::new()),
+    }
+}
+
+fn example(schema: &Value, root: &Value, words: &str, depth: usize) -> Value {
+    if depth == 0 {
+        return Value::Null;
+    }
+    let of = |schema| example(schema, root, words, depth - 1);
+    let first = |name: &str| schema.get(name).and_then(Value::as_array).and_then(|all| all.first());
+    if let Some(target) = schema.get("$ref").and_then(Value::as_str) {
+        let target = target.strip_prefix('#').and_then(|pointer| root.pointer(pointer));
+        return target.map_or(Value::Null, of);
+    }
+    if let Some(constant) = schema.get("const").or_else(|| first("enum")) {
+        return constant.clone();
+    }
+    if let Some(inner) = ["anyOf", "oneOf", "allOf"].into_iter().find_map(first) {
+        return of(inner);
+    }
+    let kind = schema.get("type").and_then(Value::as_str).or_else(|| first("type").and_then(Value::as_str));
+    match kind {
+        Some("string") => json!(words),
+        Some("integer" | "number") => schema.get("minimum").cloned().unwrap_or_else(|| json!(1)),
+        Some("boolean") => json!(true),
+        Some("array") => Value::Array(schema.get("items").map(of).into_iter().collect()),
+        Some("null") => Value::Null,
+        _ => {
+            let properties = schema.get("properties").and_then(Value::as_object);
+            let members = properties.into_iter().flatten();
+            Value::Object(members.map(|(name, schema)| (name.clone(), of(schema))).collect())
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! `Pass`: the future of one await point. `LeafFault` is the failure that a leaf then returns.
+
+use std::future::Future;
+use std::panic::resume_unwind;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use crate::crash::{AwaitPoint, AwaitPoints, Fault};
+use advisor_testkit::StoreFault;
+
+/// The message of errors and panics that a test caused.
+pub(in crate::crash) const WANTED: &str = "the test wants it so";
+
+/// A fault that a leaf must have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::crash) enum LeafFault {
+    Store(StoreFault),
+    Fails,
+    CutOff,
+}
+
+/// A point that is being passed.
+pub(in crate::crash) struct Pass {
+    points: AwaitPoints,
+    await_point: AwaitPoint,
+    progress: Progress,
+}
+
+enum Progress {
+    Coming,
+    Waiting,
+    Stopped,
+}
+
+impl Pass {
+    pub(in crate::crash) fn new(points: &AwaitPoints, await_point: AwaitPoint) -> Self {
+        Self { points: points.clone(), await_point, progress: Progress::Coming }
+    }
+}
+
+impl Future for Pass {
+    type Output = Option<LeafFault>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<LeafFault>> {
+        let this = &mut *self;
+        if matches!(this.progress, Progress::Coming) {
+            this.points.call_watch(this.await_point);
+        }
+        let mut shared = this.points.lock();
+        match this.progress {
+            Progress::Coming => {}
+            Progress::Waiting => return Poll::Ready(None),
+            Progress::Stopped if shared.released => return Poll::Ready(None),
+            Progress::Stopped => {
+                shared.stopped.push(cx.waker().clone());
+                return Poll::Pending;
+            }
+        }
+        match shared.arrive(this.await_point) {
+            Some(stop) if stop.is_stop() => {
+                shared.stopped.push(cx.waker().clone());
+                this.progress = Progress::Stopped;
+                Poll::Pending
+            }
+            Some(Fault::Panic) => {
+                drop(shared);
+                // Panics without running the panic hook.
+                resume_unwind(Box::new(WANTED))
+            }
+            Some(Fault::Store(fault)) => Poll::Ready(Some(LeafFault::Store(fault))),
+            Some(Fault::CutOff) => Poll::Ready(Some(LeafFault::CutOff)),
+            Some(_) => Poll::Ready(Some(LeafFault::Fails)),
+            None if this.await_point.waits() => {
+                this.progress = Progress::Waiting;
+                cx.waker().wake_by_ref();
+                Poll::Pending
+            }
+            None => Poll::Ready(None),
+        }
+    }
+}

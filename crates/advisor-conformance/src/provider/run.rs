@@ -1,0 +1,85 @@
+//! One answer, from the replay server to the chunks.
+
+use std::future::Future;
+use std::time::Duration;
+
+use advisor_core::{
+    AdvisorChain, ChatRequest, ChatResponse, Chunk, ChunkStream, Error, Message, MessageList, Turn, TurnId,
+};
+use bytes::Bytes;
+use futures::StreamExt;
+
+use super::family::{AnswerPart, WireFamily};
+use advisor_testkit::{ReplayServer, Reply};
+
+/// The longest wait for anything. No wait of a correct provider is near it.
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// The outcome of one answer.
+#[derive(Debug)]
+pub(super) struct Run {
+    /// The chunks before the completion or the error.
+    pub(super) chunks: Vec<Chunk>,
+    pub(super) end: Result<ChatResponse, Error>,
+}
+
+/// Waits for a future, and fails if it takes too long.
+pub(super) async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
+    match tokio::time::timeout(LIMIT, future).await {
+        Ok(output) => output,
+        Err(_) => panic!("waiting for {what} takes too long"),
+    }
+}
+
+/// Returns a request whose turn has a fixed id, since ids of calls may be made of it.
+pub(super) fn request(messages: impl Into<MessageList>) -> ChatRequest {
+    ChatRequest::new(messages).with_turn(Turn::new(TurnId::new("conformance").expect("a short id")))
+}
+
+pub(super) fn question() -> ChatRequest {
+    request(Message::user("Hello"))
+}
+
+/// Returns the chain of the provider's model alone, at this server.
+pub(super) fn chain(family: &dyn WireFamily, server: &ReplayServer) -> AdvisorChain {
+    AdvisorChain::builder(family.model(&server.url())).build().expect("a chain of a model alone")
+}
+
+pub(super) async fn server(replies: impl IntoIterator<Item = Reply>) -> ReplayServer {
+    ReplayServer::start(replies).await.expect("a port of 127.0.0.1")
+}
+
+/// Returns the bytes of each part; `None` if the format cannot express one.
+pub(super) fn written(family: &dyn WireFamily, parts: &[AnswerPart]) -> Option<Vec<Bytes>> {
+    let written = family.write(parts)?;
+    assert_eq!(written.len(), parts.len(), "`write` returns one entry for each part");
+    Some(written)
+}
+
+/// Returns the reply with these parts, which every format can express.
+pub(super) fn reply(family: &dyn WireFamily, parts: &[AnswerPart]) -> Reply {
+    let written = written(family, parts);
+    family.reply(written.unwrap_or_else(|| panic!("every format can express {parts:?}")).concat().into())
+}
+
+/// Reads an answer to its end.
+pub(super) async fn read(chain: &AdvisorChain, request: ChatRequest) -> Run {
+    let (mut chunks, mut end) = (Vec::new(), None);
+    let mut stream = match within("the answer", chain.next_stream(request)).await {
+        Ok(stream) => stream,
+        Err(error) => return Run { chunks, end: Err(error) },
+    };
+    while let Some(item) = next(&mut stream).await {
+        assert!(end.is_none(), "law S1: {item:?} follows the end");
+        match item {
+            Ok(Chunk::Completed(response)) => end = Some(Ok(response)),
+            Ok(chunk) => chunks.push(chunk),
+            Err(error) => end = Some(Err(error)),
+        }
+    }
+    Run { chunks, end: end.expect("law S1: a stream ends with a completion or an error") }
+}
+
+pub(super) async fn next(stream: &mut ChunkStream) -> Option<Result<Chunk, Error>> {
+    within("the next chunk", stream.next()).await
+}

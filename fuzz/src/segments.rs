@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use message_aggregator::{Delta, DeltaKind, FinishReason, MessageAggregator};
 use serde_json::{Map, Value};
-use text_tool_calls::segments::{BrokenEnd, SegmentError, SegmentEventType, SegmentHandler, SegmentType};
+use text_tool_calls::ParserError;
+use text_tool_calls::segments::{BrokenEnd, SegmentEventType, SegmentHandler, SegmentType};
 
 /// The segments of an answer, independent of the pieces in which it came.
 #[derive(Debug, Default, PartialEq)]
@@ -13,7 +14,7 @@ pub struct Segments {
     segments: Vec<Segment>,
     /// The id, the name and the arguments of each invocation.
     invocations: Vec<(String, String, Map<String, Value>)>,
-    error: Option<SegmentError>,
+    error: Option<ParserError>,
 }
 
 #[derive(Debug, PartialEq)]

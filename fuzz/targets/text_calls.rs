@@ -1,7 +1,6 @@
 //! Checks that any split of any text gives the same calls, reasoning and segments, and that no character is lost.
 //!
-//! The input is four digits (format, 5 and above for all; small bounds; whether cut calls count as complete; seed of the
-//! split), then the text.
+//! The input is three digits (format, 5 and above for all; small bounds; seed of the split), then the text.
 #![no_main]
 
 use advisor_core::{Delta, ToolCallDelta, ToolDefinition};
@@ -11,8 +10,8 @@ use libfuzzer_sys::fuzz_target;
 use serde_json::json;
 use text_tool_calls::segments::SegmentHandler;
 use text_tool_calls::{
-    CallEnd, OnCut, ParserError, ParserEvent, ParserLimits, ParserSettings, TextCallParser, TextFormat,
-    TextTools, ThinkStart, ThinkingSplitter, ThoughtPiece, find_leak,
+    ParserError, ParserEvent, ParserLimits, TextCallParser, TextFormat, TextTools, ThinkingSplitter,
+    ThoughtPiece,
 };
 
 fuzz_target!(|script: &[u8]| {
@@ -21,18 +20,15 @@ fuzz_target!(|script: &[u8]| {
     let formats = TextFormat::ALL.get(format).map_or(&TextFormat::ALL[..], std::slice::from_ref);
     let mut limits = ParserLimits::default();
     (limits.undecided, limits.call) = script.pick(&[(8192, 1 << 20), (24, 200)]);
-    let settings = ParserSettings::default()
-        .with_limits(limits)
-        .with_on_cut(script.pick(&[OnCut::Incomplete, OnCut::Complete]));
     let seed = script.number() as u64;
     let text = String::from_utf8_lossy(script.rest()).into_owned();
 
     let tools = tools();
-    let whole = Parsed::of(formats, &tools, &settings, &[&text]);
+    let whole = Parsed::of(formats, &tools, limits, &[&text]);
     let thoughts = thoughts(&[&text]);
     let format = formats.first().copied().unwrap_or(TextFormat::Xml);
     let segments = |pieces: &[&str]| {
-        let handler = SegmentHandler::parsing(format, &tools, settings.clone());
+        let handler = SegmentHandler::parsing(format, &tools).with_limits(limits);
         Segments::of(handler, pieces.iter().map(|piece| Delta::text(*piece)))
     };
     let in_text = segments(&[&text]);
@@ -42,12 +38,11 @@ fuzz_target!(|script: &[u8]| {
     let letters: Vec<&str> = text.split("").collect();
     let split = random_splits(text.as_bytes(), seed, 1).next();
     for pieces in split.map(|split| at_characters(&text, &split.pieces)).into_iter().chain([letters]) {
-        assert_eq!(Parsed::of(formats, &tools, &settings, &pieces), whole, "{} pieces", pieces.len());
+        assert_eq!(Parsed::of(formats, &tools, limits, &pieces), whole, "{} pieces", pieces.len());
         assert_eq!(self::thoughts(&pieces), thoughts, "{} pieces", pieces.len());
         assert_eq!(segments(&pieces), in_text, "{} pieces", pieces.len());
         assert_eq!(arguments(&pieces), in_arguments, "{} pieces", pieces.len());
     }
-    let _ = find_leak(&text, &tools);
 });
 
 fn tools() -> TextTools {
@@ -70,8 +65,8 @@ fn at_characters<'a>(text: &'a str, pieces: &[&[u8]]) -> Vec<&'a str> {
     cut
 }
 
-/// A call: its name, its id, its text, its arguments and its end.
-type Call = (String, Option<String>, String, String, Option<CallEnd>);
+/// A call: its name, its id, its text, its arguments and whether it is complete.
+type Call = (String, Option<String>, String, String, Option<bool>);
 
 /// The result of a parser, independent of the pieces.
 #[derive(Debug, PartialEq)]
@@ -82,8 +77,8 @@ struct Parsed {
 }
 
 impl Parsed {
-    fn of(formats: &[TextFormat], tools: &TextTools, settings: &ParserSettings, pieces: &[&str]) -> Self {
-        let mut parser = TextCallParser::with_settings(formats.iter().copied(), tools, settings.clone());
+    fn of(formats: &[TextFormat], tools: &TextTools, limits: ParserLimits, pieces: &[&str]) -> Self {
+        let mut parser = TextCallParser::with_limits(formats.iter().copied(), tools, limits);
         let mut events = Vec::new();
         let mut result = Ok(());
         for piece in pieces {
@@ -123,8 +118,8 @@ impl Parsed {
                 call.3.push_str(text);
                 ""
             }
-            (ParserEvent::Closed(end), Some(call)) => {
-                call.4 = Some(*end);
+            (ParserEvent::Closed { complete }, Some(call)) => {
+                call.4 = Some(*complete);
                 ""
             }
             (event, open) => panic!("{event:?} with {open:?}"),
@@ -140,7 +135,7 @@ fn arguments(tools: &TextTools, pieces: &[&str]) -> Segments {
 }
 
 fn thoughts(pieces: &[&str]) -> Vec<ThoughtPiece> {
-    let mut splitter = ThinkingSplitter::new().with_start(ThinkStart::Text);
+    let mut splitter = ThinkingSplitter::new();
     let mut thoughts = Vec::new();
     pieces.iter().for_each(|piece| splitter.push(piece, &mut thoughts));
     splitter.finish(&mut thoughts);

@@ -52,9 +52,7 @@ pub(crate) fn tool_loop(asks: &[String], tools: &ToolSet) -> Result<ToolCallAdvi
 /// # Errors
 /// For a value of the variable that names no format.
 pub(crate) fn calls_in_text() -> Result<Option<TextToolCalls>> {
-    let chosen = ToolCallFormat::from_env()
-        .map_err(|error| Error::configuration(format!("{}: {error}", ToolCallFormat::VARIABLE)))?;
-    Ok(match chosen {
+    Ok(match ToolCallFormat::from_env()? {
         Some(format @ ToolCallFormat::Text(_)) => Some(TextToolCalls::with_format(format)),
         Some(ToolCallFormat::Api) | None => None,
     })

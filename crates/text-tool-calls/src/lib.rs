@@ -1,9 +1,8 @@
 #![doc = include_str!("../README.md")]
 
 mod advisor;
+mod entities;
 mod format;
-mod json_string;
-mod leak;
 mod manifest;
 mod parser;
 pub mod segments;
@@ -12,17 +11,13 @@ mod thinking;
 mod tools;
 
 pub use advisor::{Leaks, TextToolCalls};
-pub use format::{FormatError, PromptFormat, ToolCallFormat};
-pub use leak::{Leak, Markup, find_leak};
-pub use manifest::{JsonShape, ToolManifest};
+pub use format::{PromptFormat, TextFormat, ToolCallFormat};
+pub use manifest::ToolManifest;
 pub use parser::TextCallParser;
-pub use parser::event::{CallEnd, OpenedCall, ParserEvent};
-pub use parser::format::TextFormat;
-pub use parser::limits::{ParserError, ParserLimits};
-pub use parser::settings::{OnCut, OnUnknownTool, ParserSettings};
+pub use parser::event::{OpenedCall, ParserError, ParserEvent, ParserLimits};
 pub use string_fields::{FieldPiece, JsonStringFields};
-pub use thinking::{ThinkStart, ThinkingSplitter, ThoughtPiece};
-pub use tools::{BodyMarkers, BodyText, TextTools, ToolForm};
+pub use thinking::{ThinkingSplitter, ThoughtPiece};
+pub use tools::{TextTools, ToolForm};
 
 /// Runs the code of the page for those who come from elsewhere as a test.
 #[cfg(doctest)]

@@ -1,8 +1,8 @@
-//! `JsonStringFields`: decodes chosen members of an object while it arrives.
+//! `JsonStringFields`: decodes chosen members of a JSON object while it arrives.
+
+use std::fmt;
 
 use advisor_core::Text;
-
-use crate::json_string::{JsonStringDecoder, decoded};
 
 /// The bytes of a member's name beyond which it is no known one.
 const MAX_NAME: usize = 256;
@@ -28,7 +28,6 @@ const MAX_NAME: usize = 256;
 /// }
 /// assert_eq!(content, "one\ntwo é");
 /// ```
-#[derive(Debug)]
 pub struct JsonStringFields {
     fields: Vec<Text>,
     /// The members that have begun.
@@ -51,16 +50,18 @@ pub struct FieldPiece {
     pub is_end: bool,
 }
 
-#[derive(Debug)]
+/// A string that has begun.
 struct InString {
     is_escaped: bool,
+    decoder: StringDecoder,
+    /// The characters that were decoded and not returned yet.
+    text: String,
     purpose: Purpose,
 }
 
-#[derive(Debug)]
 enum Purpose {
-    Key(String),
-    Field(JsonStringDecoder, FieldPiece),
+    Key,
+    Field(Text),
     Other,
 }
 
@@ -87,18 +88,21 @@ impl JsonStringFields {
                 self.push_outside_strings(letter);
             }
         }
-        if let Some(InString { purpose: Purpose::Field(_, piece), .. }) = &mut self.string
-            && !piece.text.is_empty()
+        if let Some(InString { text, purpose: Purpose::Field(field), .. }) = &mut self.string
+            && !text.is_empty()
         {
-            let text = std::mem::take(&mut piece.text);
-            pieces.push(FieldPiece { field: piece.field.clone(), text, is_end: false });
+            pieces.push(FieldPiece { field: field.clone(), text: std::mem::take(text), is_end: false });
         }
         pieces
     }
 
     fn push_outside_strings(&mut self, letter: char) {
         match letter {
-            '"' => self.string = Some(InString { is_escaped: false, purpose: self.purpose() }),
+            '"' => {
+                let purpose = self.purpose();
+                let (decoder, text) = (StringDecoder::default(), String::new());
+                self.string = Some(InString { is_escaped: false, decoder, text, purpose });
+            }
             '{' | '[' => {
                 self.depth += 1;
                 self.expects_key = letter == '{' && self.depth == 1;
@@ -116,41 +120,115 @@ impl JsonStringFields {
 
     fn purpose(&mut self) -> Purpose {
         if self.expects_key {
-            return Purpose::Key(String::new());
+            return Purpose::Key;
         }
         let key = self.key.take().filter(|_| self.depth == 1);
-        let Some(field) = key.filter(|key| self.fields.contains(key) && !self.begun.contains(key)) else {
-            return Purpose::Other;
-        };
-        self.begun.push(field.clone());
-        let piece = FieldPiece { field, text: String::new(), is_end: false };
-        Purpose::Field(JsonStringDecoder::default(), piece)
+        match key.filter(|key| self.fields.contains(key) && !self.begun.contains(key)) {
+            Some(field) => {
+                self.begun.push(field.clone());
+                Purpose::Field(field)
+            }
+            None => Purpose::Other,
+        }
     }
 
     fn push_in_string(&mut self, letter: char) -> Option<FieldPiece> {
         let string = self.string.as_mut()?;
         let ends = letter == '"' && !string.is_escaped;
         string.is_escaped = letter == '\\' && !string.is_escaped;
-        match &mut string.purpose {
-            Purpose::Key(name) if !ends && name.len() < MAX_NAME => name.push(letter),
-            Purpose::Field(decoder, piece) if !ends => decoder.push(letter, &mut piece.text),
-            _ => {}
-        }
         if !ends {
+            let is_read = match string.purpose {
+                Purpose::Key => string.text.len() < MAX_NAME,
+                Purpose::Field(_) => true,
+                Purpose::Other => false,
+            };
+            if is_read {
+                string.decoder.push(letter, &mut string.text);
+            }
             return None;
         }
-        match self.string.take()?.purpose {
-            Purpose::Key(name) => {
-                self.key = Some(decoded(&name).into());
-                None
-            }
-            Purpose::Field(mut decoder, mut piece) => {
-                decoder.end(&mut piece.text);
-                Some(FieldPiece { is_end: true, ..piece })
-            }
-            Purpose::Other => None,
+        string.decoder.end(&mut string.text);
+        let InString { text, purpose, .. } = self.string.take()?;
+        match purpose {
+            Purpose::Field(field) => return Some(FieldPiece { field, text, is_end: true }),
+            Purpose::Key => self.key = Some(text.into()),
+            Purpose::Other => {}
+        }
+        None
+    }
+}
+
+/// Values are content, so they are left out.
+impl fmt::Debug for JsonStringFields {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JsonStringFields").field("fields", &self.fields).finish_non_exhaustive()
+    }
+}
+
+/// Decodes the characters of a JSON string that arrive one by one, without its quotes.
+///
+/// Half of a surrogate pair becomes U+FFFD. An escape that JSON does not know stays as it is.
+#[derive(Default)]
+struct StringDecoder {
+    /// The escape that has begun: `\n`, `\u00e9`, or the two of a surrogate pair.
+    escape: String,
+}
+
+impl StringDecoder {
+    fn push(&mut self, letter: char, out: &mut String) {
+        if self.escape.is_empty() && letter != '\\' {
+            return out.push(letter);
+        }
+        self.escape.push(letter);
+        if may_go_on(&self.escape) {
+            return;
+        }
+        let escape = std::mem::take(&mut self.escape);
+        if let Ok(decoded) = serde_json::from_str::<String>(&format!("\"{escape}\"")) {
+            out.push_str(&decoded);
+        } else if let Some(code) = escape.strip_prefix("\\u") {
+            out.push(char::REPLACEMENT_CHARACTER);
+            code.chars().skip(hex_digits(code)).for_each(|letter| self.push(letter, out));
+        } else {
+            out.push_str(&escape);
         }
     }
+
+    /// Ends the string.
+    fn end(&mut self, out: &mut String) {
+        if !std::mem::take(&mut self.escape).is_empty() {
+            out.push(char::REPLACEMENT_CHARACTER);
+        }
+    }
+}
+
+/// Checks whether an escape needs more characters.
+fn may_go_on(escape: &str) -> bool {
+    let is_part = |text: &str| match text.strip_prefix("\\u") {
+        Some(code) => code.len() < 4 && hex_digits(code) == code.len(),
+        None => "\\u".starts_with(text),
+    };
+    match escape.split_at_checked(6) {
+        // The first half of a surrogate pair.
+        Some((unit, next)) => {
+            let code = unit.get(2..).and_then(|code| u16::from_str_radix(code, 16).ok());
+            code.is_some_and(|code| (0xD800..0xDC00).contains(&code)) && is_part(next)
+        }
+        None => is_part(escape),
+    }
+}
+
+/// Returns the number of hexadecimal digits at the start of a text, at most four.
+fn hex_digits(text: &str) -> usize {
+    text.bytes().take(4).take_while(u8::is_ascii_hexdigit).count()
+}
+
+/// Returns the decoded text of a JSON string, which is given without its quotes.
+pub(crate) fn decoded(text: &str) -> String {
+    let (mut decoder, mut out) = (StringDecoder::default(), String::new());
+    text.chars().for_each(|letter| decoder.push(letter, &mut out));
+    decoder.end(&mut out);
+    out
 }
 
 #[cfg(test)]
@@ -194,6 +272,24 @@ mod tests {
             let letters: Vec<String> = json.chars().map(String::from).collect();
             let letters: Vec<&str> = letters.iter().map(String::as_str).collect();
             assert_eq!(read(&letters), expected, "{json}");
+        }
+    }
+
+    #[test]
+    fn escapes_are_decoded_and_broken_ones_replaced() {
+        for (text, expected) in [
+            (r#"a\"b\\c\/\n\t\r\b\f"#, "a\"b\\c/\n\t\r\u{8}\u{c}"),
+            (r"\u00e9\ud83d\ude00", "é😀"),
+            (r"\ud83d!", "\u{fffd}!"),
+            (r"\ud83d\ud83d\ude00", "\u{fffd}😀"),
+            (r"\ude00", "\u{fffd}"),
+            (r"\u12x", "\u{fffd}x"),
+            (r"\u12é", "\u{fffd}é"),
+            (r"\d", "\\d"),
+            (r"\ud83d", "\u{fffd}"),
+            ("\\", "\u{fffd}"),
+        ] {
+            assert_eq!(decoded(text), expected, "{text}");
         }
     }
 

@@ -40,17 +40,6 @@ pub enum ThoughtPiece {
     Reasoning(String),
 }
 
-/// The beginning of a text.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-#[allow(clippy::exhaustive_enums, reason = "text or reasoning")]
-pub enum ThinkStart {
-    /// With text; a tag opens the reasoning.
-    #[default]
-    Text,
-    /// Within reasoning, because the prompt has the opening tag already.
-    Reasoning,
-}
-
 impl Default for ThinkingSplitter {
     fn default() -> Self {
         Self::new()
@@ -75,48 +64,33 @@ impl ThinkingSplitter {
         Self { tags, held: String::new(), close: None, skips_space: false }
     }
 
-    /// Sets the beginning of the text. Reasoning without an opening tag ends at the first closing tag in the list.
+    /// Begins within reasoning, because the prompt has the opening tag already. It ends at the first closing tag in the
+    /// list.
     #[must_use]
-    pub fn with_start(self, start: ThinkStart) -> Self {
-        let close = match start {
-            ThinkStart::Text => None,
-            ThinkStart::Reasoning => self.tags.first().map(|(_, close)| close.clone()),
-        };
-        Self { close, ..self }
+    pub fn within_reasoning(self) -> Self {
+        Self { close: self.tags.first().map(|(_, close)| close.clone()), ..self }
+    }
+
+    /// Begins outside of reasoning, whatever the text before has ended with.
+    pub(crate) fn outside_reasoning(self) -> Self {
+        Self { close: None, ..self }
     }
 
     /// Reads a piece of the text, and appends its pieces as far as they are decided.
     pub fn push(&mut self, text: &str, pieces: &mut Vec<ThoughtPiece>) {
-        self.held.push_str(text);
-        let held = std::mem::take(&mut self.held);
-        self.held = self.split(&held, pieces).to_owned();
-    }
-
-    /// Ends the text. The rest that is held back is appended as text or as reasoning.
-    pub fn finish(&mut self, pieces: &mut Vec<ThoughtPiece>) {
-        let held = std::mem::take(&mut self.held);
-        self.emit(&held, pieces);
-    }
-
-    /// Splits a text as far as it is decided. Returns the rest.
-    fn split<'a>(&mut self, text: &'a str, pieces: &mut Vec<ThoughtPiece>) -> &'a str {
-        let mut rest = text;
+        let held = std::mem::take(&mut self.held) + text;
+        let mut rest = held.as_str();
         loop {
             if self.skips_space {
                 rest = rest.trim_start();
                 self.skips_space = rest.is_empty();
             }
-            let (at, length) = match self.next_tag(rest) {
-                NextTag::At(at, length) => (at, length),
-                NextTag::MaybeAt(at) => {
-                    let (before, held) = rest.split_at_checked(at).unwrap_or_default();
-                    self.emit(before, pieces);
-                    return held;
-                }
-            };
-            let (before, from) = rest.split_at_checked(at).unwrap_or_default();
+            let (before, tag, after) = self.split_at_tag(rest);
             self.emit(before, pieces);
-            let (tag, after) = from.split_at_checked(length).unwrap_or_default();
+            let Some(tag) = tag else {
+                self.held = after.to_owned();
+                return;
+            };
             self.skips_space = self.close.is_some();
             self.close = match self.close.take() {
                 Some(_) => None,
@@ -126,22 +100,29 @@ impl ThinkingSplitter {
         }
     }
 
-    /// Finds the next tag that changes between text and reasoning.
-    fn next_tag(&self, text: &str) -> NextTag {
+    /// Ends the text. The rest that is held back is appended as text or as reasoning.
+    pub fn finish(&mut self, pieces: &mut Vec<ThoughtPiece>) {
+        let held = std::mem::take(&mut self.held);
+        self.emit(&held, pieces);
+    }
+
+    /// Splits a text at the next tag that changes between text and reasoning. Without one, the rest may begin one.
+    fn split_at_tag<'a>(&self, text: &'a str) -> (&'a str, Option<&'a str>, &'a str) {
         let tags: Vec<&str> = match &self.close {
             Some(close) => vec![close],
             None => self.tags.iter().map(|(open, _)| open.as_str()).collect(),
         };
         for (at, _) in text.char_indices() {
-            let from = text.get(at..).unwrap_or_default();
+            let (before, from) = text.split_at_checked(at).unwrap_or_default();
             if let Some(tag) = tags.iter().find(|tag| from.starts_with(**tag)) {
-                return NextTag::At(at, tag.len());
+                let (tag, after) = from.split_at_checked(tag.len()).unwrap_or_default();
+                return (before, Some(tag), after);
             }
             if tags.iter().any(|tag| tag.starts_with(from)) {
-                return NextTag::MaybeAt(at);
+                return (before, None, from);
             }
         }
-        NextTag::MaybeAt(text.len())
+        (text, None, "")
     }
 
     fn emit(&self, text: &str, pieces: &mut Vec<ThoughtPiece>) {
@@ -158,21 +139,13 @@ impl ThinkingSplitter {
     }
 }
 
-/// The position of the next tag.
-enum NextTag {
-    /// A tag of this length begins here.
-    At(usize, usize),
-    /// A tag may begin here, depending on the next text, but not before.
-    MaybeAt(usize),
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn split(start: ThinkStart, pieces: &[&str]) -> Vec<ThoughtPiece> {
-        let (mut splitter, mut out) = (ThinkingSplitter::new().with_start(start), Vec::new());
+    fn split(mut splitter: ThinkingSplitter, pieces: &[&str]) -> Vec<ThoughtPiece> {
+        let mut out = Vec::new();
         for piece in pieces {
             splitter.push(piece, &mut out);
             assert!(splitter.held.len() < "</reasoning>".len(), "less than the longest tag is held back");
@@ -192,23 +165,28 @@ mod tests {
 
     #[test]
     fn law_s5_reasoning_is_separated_at_every_split() {
+        let (outside, within) = (ThinkingSplitter::new(), ThinkingSplitter::new().within_reasoning());
         for (start, text, expected) in [
-            (ThinkStart::Text, "<think>a</think>\n\nb", "[a]b"),
-            (ThinkStart::Text, "x <thinking>a</think></thinking> b<thought>c</thought>", "x [a</think>]b[c]"),
-            (ThinkStart::Text, "<think>a<think>b", "[a<think>b]"),
-            (ThinkStart::Text, "<thin", "<thin"),
-            (ThinkStart::Text, "<think>a</thi", "[a</thi]"),
-            (ThinkStart::Text, "a < b </think> c", "a < b </think> c"),
-            (ThinkStart::Text, "<think></think>é", "é"),
-            (ThinkStart::Reasoning, "a</think>b<think>c</think>", "[a]b[c]"),
-            (ThinkStart::Reasoning, "a", "[a]"),
+            (&outside, "<think>a</think>\n\nb", "[a]b"),
+            (&outside, "x <thinking>a</think></thinking> b<thought>c</thought>", "x [a</think>]b[c]"),
+            (&outside, "<think>a<think>b", "[a<think>b]"),
+            (&outside, "<thin", "<thin"),
+            (&outside, "<think>a</thi", "[a</thi]"),
+            (&outside, "a < b </think> c", "a < b </think> c"),
+            (&outside, "<think></think>é", "é"),
+            (&within, "a</think>b<think>c</think>", "[a]b[c]"),
+            (&within, "a", "[a]"),
         ] {
             let letters: Vec<String> = text.chars().map(String::from).collect();
             let letters: Vec<&str> = letters.iter().map(String::as_str).collect();
-            assert_eq!(shown(&split(start, &[text])), expected, "{text}");
-            assert_eq!(shown(&split(start, &letters)), expected, "{text}");
+            assert_eq!(shown(&split(start.clone(), &[text])), expected, "{text}");
+            assert_eq!(shown(&split(start.clone(), &letters)), expected, "{text}");
             for at in (0..text.len()).filter(|at| text.is_char_boundary(*at)) {
-                assert_eq!(shown(&split(start, &[&text[..at], &text[at..]])), expected, "{text} at {at}");
+                assert_eq!(
+                    shown(&split(start.clone(), &[&text[..at], &text[at..]])),
+                    expected,
+                    "{text} at {at}"
+                );
             }
         }
     }
@@ -223,7 +201,7 @@ mod tests {
         ) {
             let text = tokens.concat();
             let at = text.floor_char_boundary(cut.index(text.len() + 1));
-            prop_assert_eq!(split(ThinkStart::Text, &[&text[..at], &text[at..]]), split(ThinkStart::Text, &[&text]));
+            prop_assert_eq!(split(ThinkingSplitter::new(), &[&text[..at], &text[at..]]), split(ThinkingSplitter::new(), &[&text]));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Plays a transcript: through the model of its wire family, a chain and the tool loop.
 use advisor_chain::openai::backoff::Backoff;
 use advisor_chain::openai::{Profile, TextMode};
-use advisor_chain::text_tool_calls::{TextFormat, ThinkStart, ThinkingSplitter, ToolCallFormat};
+use advisor_chain::text_tool_calls::{TextFormat, ThinkingSplitter, ToolCallFormat};
 use advisor_tests::prelude::*;
 
 use crate::quirks::delivery::Canned;
@@ -111,7 +111,7 @@ pub(crate) fn client(transcript: &Transcript, model: impl ChatModel) -> ChatClie
             builder = builder.advisor(advisor);
         }
         Some("thinking-from-the-start") => {
-            let splitter = ThinkingSplitter::new().with_start(ThinkStart::Reasoning);
+            let splitter = ThinkingSplitter::new().within_reasoning();
             builder =
                 builder.advisor(TextToolCalls::with_format(ToolCallFormat::Api).with_thinking(splitter));
         }

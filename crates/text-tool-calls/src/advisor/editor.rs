@@ -4,25 +4,23 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use advisor_core::{
-    Block, BlockDelta, BlockHead, BlockId, BlockKind, CallHead, ChatResponse, Chunk, ChunkEditor,
-    EditedChunks, Error, ErrorKind, Turn,
+    Block, BlockContent, BlockDelta, BlockHead, BlockId, BlockKind, CallHead, ChatResponse, Chunk,
+    ChunkEditor, EditedChunks, Error, ErrorKind, ProviderData, ToolCall, Turn,
 };
 
+use super::history::data_format;
 use super::leaks::report_leak;
-use super::open_call::OpenCall;
 use super::thoughts::Thoughts;
+use crate::format::TextFormat;
 use crate::parser::TextCallParser;
-use crate::parser::event::{OpenedCall, ParserEvent};
-use crate::parser::format::TextFormat;
-use crate::parser::limits::ParserError;
-use crate::parser::settings::ParserSettings;
+use crate::parser::event::{OpenedCall, ParserError, ParserEvent, ParserLimits};
 use crate::thinking::{ThinkingSplitter, ThoughtPiece};
 use crate::tools::TextTools;
 
 /// Replaces calls in the text of an answer by blocks of calls, and reasoning in it by blocks of reasoning.
 pub(super) struct TextCallEditor {
     pub(super) formats: Vec<TextFormat>,
-    pub(super) settings: ParserSettings,
+    pub(super) limits: ParserLimits,
     pub(super) tools: TextTools,
     pub(super) thoughts: Option<Thoughts>,
     /// The turn that records a call that was not read. `None`: no turn records it.
@@ -53,6 +51,14 @@ enum Current {
     Call(OpenCall),
 }
 
+/// A call that is emitted, and its text as the model wrote it.
+struct OpenCall {
+    block: BlockId,
+    call: ToolCall,
+    raw: String,
+    format: TextFormat,
+}
+
 impl ChunkEditor for TextCallEditor {
     fn edit(&mut self, chunk: Chunk, out: &mut EditedChunks<'_>) {
         if let Some(thoughts) = &mut self.thoughts {
@@ -60,33 +66,33 @@ impl ChunkEditor for TextCallEditor {
         }
         match chunk {
             Chunk::Opened { block, head } if head.kind == BlockKind::Text => {
-                let parser = TextCallParser::with_settings(
-                    self.formats.iter().copied(),
-                    &self.tools,
-                    self.settings.clone(),
-                );
-                let thinking = self.thoughts.as_mut().map(|thoughts| thoughts.splitter());
-                self.open.insert(block, OpenText::new(block, head, thinking, parser));
+                let open = OpenText {
+                    block,
+                    head,
+                    thinking: self.thoughts.as_ref().map(Thoughts::splitter),
+                    parser: TextCallParser::with_limits(self.formats.clone(), &self.tools, self.limits),
+                    is_used: false,
+                    current: Current::None,
+                    events: Vec::new(),
+                };
+                self.open.insert(block, open);
             }
             Chunk::Delta { block, delta: BlockDelta::Text(text) } if self.open.contains_key(&block) => {
                 if let Some(open) = self.open.get_mut(&block) {
-                    open.parser.set_calls_left(self.calls_left);
-                    let result = open.push(&text, &mut self.thoughts, out);
-                    self.calls_left = open.parser.calls_left();
-                    fail_with(result, out);
+                    open.run(&mut self.calls_left, out, |open, out| {
+                        open.push(&text, &mut self.thoughts, out)
+                    });
                 }
             }
             Chunk::Closed { block, content } if self.open.contains_key(&block) => {
                 if let Some(mut open) = self.open.remove(&block) {
-                    open.parser.set_calls_left(self.calls_left);
-                    let result = open.finish(content, &mut self.thoughts, out);
-                    self.calls_left = open.parser.calls_left();
-                    fail_with(result, out);
+                    open.run(&mut self.calls_left, out, |open, out| open.end_text(&mut self.thoughts, out));
+                    open.close(Some(content), out);
                 }
             }
             Chunk::AttemptRestarted { round } => {
                 self.open.retain(|block, _| block.round != round);
-                self.calls_left = self.settings.limits.calls;
+                self.calls_left = self.limits.calls;
                 out.push(Chunk::AttemptRestarted { round });
             }
             chunk => out.push(chunk),
@@ -95,10 +101,8 @@ impl ChunkEditor for TextCallEditor {
 
     fn end(&mut self, response: &ChatResponse, out: &mut EditedChunks<'_>) {
         for (_, mut open) in std::mem::take(&mut self.open) {
-            open.parser.set_calls_left(self.calls_left);
-            let result = open.end(&mut self.thoughts, out);
-            self.calls_left = open.parser.calls_left();
-            fail_with(result, out);
+            open.run(&mut self.calls_left, out, |open, out| open.end_text(&mut self.thoughts, out));
+            open.close(None, out);
         }
         if let Some(turn) = &self.reports_to {
             report_leak(response, &self.tools, turn);
@@ -106,21 +110,20 @@ impl ChunkEditor for TextCallEditor {
     }
 }
 
-/// Fails the stream if the text has exceeded a bound.
-fn fail_with(result: Result<(), ParserError>, out: &mut EditedChunks<'_>) {
-    if let Err(error) = result {
-        out.fail(Error::new(ErrorKind::TooLarge, error.to_string()));
-    }
-}
-
 impl OpenText {
-    fn new(
-        block: BlockId,
-        head: BlockHead,
-        thinking: Option<ThinkingSplitter>,
-        parser: TextCallParser,
-    ) -> Self {
-        Self { block, head, thinking, parser, is_used: false, current: Current::None, events: Vec::new() }
+    /// Reads text, within the number of calls that are left. Fails the stream if the text exceeds a bound.
+    fn run(
+        &mut self,
+        calls_left: &mut usize,
+        out: &mut EditedChunks<'_>,
+        work: impl FnOnce(&mut Self, &mut EditedChunks<'_>) -> Result<(), ParserError>,
+    ) {
+        self.parser.calls_left = *calls_left;
+        let result = work(self, out);
+        *calls_left = self.parser.calls_left;
+        if let Err(error) = result {
+            out.fail(Error::new(ErrorKind::TooLarge, error.to_string()));
+        }
     }
 
     fn push(
@@ -144,31 +147,6 @@ impl OpenText {
         result
     }
 
-    /// Ends the block. If nothing in it was changed, it closes as the model closed it, with its provider data.
-    fn finish(
-        &mut self,
-        content: Block,
-        thoughts: &mut Option<Thoughts>,
-        out: &mut EditedChunks<'_>,
-    ) -> Result<(), ParserError> {
-        self.end_text(thoughts, out)?;
-        match self.current {
-            Current::Text(block) if block == self.block => out.push(Chunk::Closed { block, content }),
-            _ => self.close_current(out),
-        }
-        Ok(())
-    }
-
-    fn end(
-        &mut self,
-        thoughts: &mut Option<Thoughts>,
-        out: &mut EditedChunks<'_>,
-    ) -> Result<(), ParserError> {
-        let result = self.end_text(thoughts, out);
-        self.close_current(out);
-        result
-    }
-
     /// Emits the text that is held back.
     fn end_text(
         &mut self,
@@ -183,11 +161,23 @@ impl OpenText {
             }
         }
         self.take_pieces(pieces, thoughts, out)?;
-        self.end_reasoning(thoughts);
+        if let Some(thoughts) = thoughts {
+            thoughts.end_reasoning();
+        }
         let mut events = Vec::new();
         self.parser.finish(&mut events)?;
-        self.take_events(events, out);
+        self.take_events(events.into_iter(), out);
         Ok(())
+    }
+
+    /// Closes what is open. If nothing was changed, the block closes as the model closed it, with its provider data.
+    fn close(&mut self, content: Option<Block>, out: &mut EditedChunks<'_>) {
+        match (&self.current, content) {
+            (Current::Text(block), Some(content)) if *block == self.block => {
+                out.push(Chunk::Closed { block: *block, content });
+            }
+            _ => self.close_current(out),
+        }
     }
 
     fn take_pieces(
@@ -199,20 +189,19 @@ impl OpenText {
         for piece in pieces {
             match piece {
                 ThoughtPiece::Text(text) => {
-                    self.end_reasoning(thoughts);
+                    if let Some(thoughts) = thoughts {
+                        thoughts.end_reasoning();
+                    }
                     self.push_text(&text, out)?;
                 }
                 ThoughtPiece::Reasoning(text) => {
-                    let text = match thoughts {
-                        Some(thoughts) => thoughts.unrepeated(&text),
-                        None => text,
-                    };
+                    let text = thoughts.as_mut().map_or(text.clone(), |thoughts| thoughts.unrepeated(&text));
                     if text.is_empty() {
                         continue;
                     }
                     let block = match self.current {
                         Current::Reasoning(block) => block,
-                        _ => self.open_block(BlockKind::Reasoning, Current::Reasoning, out),
+                        _ => self.open_block(BlockHead::new(BlockKind::Reasoning), Current::Reasoning, out),
                     };
                     out.push_delta(block, BlockDelta::Reasoning(text.into()));
                 }
@@ -221,32 +210,26 @@ impl OpenText {
         Ok(())
     }
 
-    fn end_reasoning(&self, thoughts: &mut Option<Thoughts>) {
-        if let Some(thoughts) = thoughts {
-            thoughts.end_reasoning();
-        }
-    }
-
-    fn take_events(&mut self, events: impl IntoIterator<Item = ParserEvent>, out: &mut EditedChunks<'_>) {
+    fn take_events(&mut self, events: impl Iterator<Item = ParserEvent>, out: &mut EditedChunks<'_>) {
         for event in events {
             match (event, &mut self.current) {
-                (ParserEvent::Text(text), current) => {
-                    let block = match current {
-                        Current::Text(block) => *block,
-                        _ => self.open_text(out),
-                    };
+                (ParserEvent::Text(text), Current::Text(block)) => {
+                    out.push_delta(*block, BlockDelta::Text(text.into()));
+                }
+                (ParserEvent::Text(text), _) => {
+                    let block = self.open_text(out);
                     out.push_delta(block, BlockDelta::Text(text.into()));
                 }
-                (ParserEvent::Opened(opened), _) => self.open_call(&opened, out),
+                (ParserEvent::Opened(opened), _) => self.open_call(opened, out),
                 (ParserEvent::Markup(text) | ParserEvent::Body(text), Current::Call(call)) => {
-                    call.add_raw(&text);
+                    call.raw.push_str(&text);
                 }
                 (ParserEvent::Arguments(text), Current::Call(call)) => {
-                    let block = call.add_arguments(&text);
-                    out.push_delta(block, BlockDelta::Arguments(text.into()));
+                    call.call.arguments.push_str(&text);
+                    out.push_delta(call.block, BlockDelta::Arguments(text.into()));
                 }
-                (ParserEvent::Closed(end), Current::Call(call)) => {
-                    call.end(end);
+                (ParserEvent::Closed { complete }, Current::Call(call)) => {
+                    call.call.complete = complete;
                     self.close_current(out);
                 }
                 _ => {}
@@ -257,37 +240,40 @@ impl OpenText {
     /// Opens a text block: the model's own if the editor has opened no block before, otherwise a new one.
     fn open_text(&mut self, out: &mut EditedChunks<'_>) -> BlockId {
         if self.is_used {
-            return self.open_block(BlockKind::Text, Current::Text, out);
+            return self.open_block(BlockHead::new(BlockKind::Text), Current::Text, out);
         }
-        self.close_current(out);
         self.is_used = true;
         self.current = Current::Text(self.block);
         out.push(Chunk::Opened { block: self.block, head: self.head.clone() });
         self.block
     }
 
+    fn open_call(&mut self, opened: OpenedCall, out: &mut EditedChunks<'_>) {
+        let OpenedCall { name, id, format } = opened;
+        let id = id.unwrap_or_default();
+        let mut head = BlockHead::new(BlockKind::ToolCall);
+        head.call = Some(Box::new(CallHead::new(name.clone(), id.clone())));
+        let mut call = ToolCall::new(id, name, String::new());
+        call.complete = false;
+        self.open_block(
+            head,
+            |block| Current::Call(OpenCall { block, call, raw: String::new(), format }),
+            out,
+        );
+    }
+
+    /// Opens a block of the editor. It comes after the model's own, which must not open any more.
     fn open_block(
         &mut self,
-        kind: BlockKind,
-        current: fn(BlockId) -> Current,
+        head: BlockHead,
+        current: impl FnOnce(BlockId) -> Current,
         out: &mut EditedChunks<'_>,
     ) -> BlockId {
         self.close_current(out);
-        // Blocks of the editor come after the model's own, so the model's own must not open any more.
         self.is_used = true;
-        let block = out.open(self.block, BlockHead::new(kind));
+        let block = out.open(self.block, head);
         self.current = current(block);
         block
-    }
-
-    fn open_call(&mut self, opened: &OpenedCall, out: &mut EditedChunks<'_>) {
-        self.close_current(out);
-        self.is_used = true;
-        let id = opened.id.clone().unwrap_or_default();
-        let mut head = BlockHead::new(BlockKind::ToolCall);
-        head.call = Some(Box::new(CallHead::new(opened.name.clone(), id)));
-        let block = out.open(self.block, head);
-        self.current = Current::Call(OpenCall::new(block, opened));
     }
 
     fn close_current(&mut self, out: &mut EditedChunks<'_>) {
@@ -296,5 +282,15 @@ impl OpenText {
             Current::Text(block) | Current::Reasoning(block) => out.close(block),
             Current::Call(call) => out.push(call.close()),
         }
+    }
+}
+
+impl OpenCall {
+    /// Closes the block. The text of a call without its closing marker is not kept: history writes the call again,
+    /// so that its end is clear to the model.
+    fn close(self) -> Chunk {
+        let raw = self.call.complete.then(|| ProviderData::new(data_format(self.format), self.raw.into()));
+        let content = Block::with_data(BlockContent::ToolCall(self.call), raw.into_iter().collect());
+        Chunk::Closed { block: self.block, content }
     }
 }

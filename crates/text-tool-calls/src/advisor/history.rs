@@ -1,121 +1,105 @@
-//! `TextHistory`: writes earlier calls and results into messages, once per message and format.
+//! Writes earlier calls and results into the text of their messages.
 
-use std::sync::OnceLock;
-
-use advisor_core::{Block, BlockContent, Message, Part, Text, ToolCall, ToolResult};
+use advisor_core::{
+    Block, BlockContent, ChatRequest, Message, MessageContent, Part, Text, ToolCall, ToolResult,
+};
 use serde_json::{Value, json};
 
-use crate::format::PromptFormat;
-use crate::manifest::{JsonShape, ToolManifest};
-use crate::parser::markup::entities::encoded;
+use crate::entities::encoded;
+use crate::format::{PromptFormat, TextFormat};
+use crate::manifest::ToolManifest;
 
-/// Writes earlier calls and results into the text of their messages.
-///
-/// Each message keeps its text per format, so the conversation is written once. A call that the model wrote in this
-/// format is written as it was.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct TextHistory<'a> {
-    manifest: &'a ToolManifest,
-}
-
-/// The messages that stand for one message or a group of results, per format.
-#[derive(Default)]
-struct Written {
-    by_format: [OnceLock<Message>; 5],
-}
-
-/// A message for a group of results, and the ids of their calls.
-#[derive(Default)]
-struct WrittenResults {
-    by_format: [OnceLock<(Vec<Text>, Message)>; 5],
-}
-
-impl<'a> TextHistory<'a> {
-    pub(super) fn new(manifest: &'a ToolManifest) -> Self {
-        Self { manifest }
+/// Writes a conversation with its calls and results as text. The description becomes a system message; an empty one is
+/// left out. Results are one message, together with what the user says next.
+pub(super) fn with_calls_as_text(
+    request: ChatRequest,
+    description: Text,
+    manifest: &ToolManifest,
+) -> ChatRequest {
+    let is_plain =
+        |message: &Message| message.tool_result().is_none() && message.tool_calls().next().is_none();
+    if description.is_empty() && request.messages.iter().all(is_plain) {
+        return request;
     }
-
-    /// Returns the place of the format in the texts of a message.
-    pub(super) fn slot(self) -> usize {
-        match (self.manifest.format(), self.manifest.json_shape()) {
-            (PromptFormat::Xml, _) => 0,
-            (PromptFormat::Sentinel, _) => 1,
-            (PromptFormat::Json, JsonShape::Tool) => 2,
-            (PromptFormat::Json, JsonShape::OpenAi) => 3,
-            (PromptFormat::Json, JsonShape::Gemini) => 4,
+    let request = request.with_system(description);
+    let (mut written, mut results) = (Vec::new(), Vec::new());
+    for message in request.messages.iter() {
+        if let Some(result) = message.tool_result() {
+            results.push(result);
+            continue;
         }
-    }
-
-    /// Returns an answer with its calls as text; other messages as they are.
-    pub(super) fn answer(self, message: &Message) -> Message {
-        if message.tool_calls().next().is_none() {
-            return message.clone();
-        }
-        let written = message.wire_form(|_| Written::default());
-        let make = || Message::assistant_blocks(self.blocks(message.blocks()));
-        written.by_format.get(self.slot()).map_or_else(make, |slot| slot.get_or_init(make).clone())
-    }
-
-    /// Joins text and calls to text blocks; other blocks stay.
-    fn blocks(self, blocks: &[Block]) -> Vec<Block> {
-        let (mut written, mut text) = (Vec::new(), String::new());
-        for block in blocks {
-            match block.content() {
-                BlockContent::Text(piece) => text.push_str(piece),
-                BlockContent::ToolCall(call) => {
-                    if !text.is_empty() && !text.ends_with('\n') {
-                        text.push('\n');
-                    }
-                    text.push_str(&self.call(block, call));
-                    text.push('\n');
-                }
-                _ => {
-                    if !text.is_empty() {
-                        written.push(Block::text(std::mem::take(&mut text)));
-                    }
-                    written.push(block.clone());
-                }
+        let before = parts_of(&std::mem::take(&mut results), manifest.format());
+        match message.content() {
+            MessageContent::User(parts) if !before.is_empty() => {
+                written.push(Message::user_parts(join(before, parts)));
+            }
+            _ => {
+                written.extend((!before.is_empty()).then(|| Message::user_parts(before)));
+                written.push(with_calls(message, manifest));
             }
         }
-        if !text.is_empty() {
-            written.push(Block::text(text.trim_end().to_owned()));
-        }
-        written
     }
+    let last = parts_of(&results, manifest.format());
+    written.extend((!last.is_empty()).then(|| Message::user_parts(last)));
+    request.with_messages(written)
+}
 
-    fn call(self, block: &Block, call: &ToolCall) -> String {
-        let format = data_format(self.manifest.format());
-        let mut data = block.provider_data().iter().filter(|data| data.format == format);
-        match data.find_map(|data| data.value.as_str()) {
-            Some(raw) => raw.to_owned(),
-            None => self.manifest.call(&call.name, &call.arguments),
+fn join(mut results: Vec<Part>, parts: &[Part]) -> Vec<Part> {
+    results.push(Part::from("\n\n"));
+    results.extend(parts.iter().cloned());
+    results
+}
+
+/// Returns an answer with its calls as text; other messages as they are. A call that the model wrote in this format is
+/// written as it was.
+fn with_calls(message: &Message, manifest: &ToolManifest) -> Message {
+    if message.tool_calls().next().is_none() {
+        return message.clone();
+    }
+    let (mut written, mut text) = (Vec::new(), String::new());
+    for block in message.blocks() {
+        match block.content() {
+            BlockContent::Text(piece) => text.push_str(piece),
+            BlockContent::ToolCall(call) => {
+                if !text.is_empty() && !text.ends_with('\n') {
+                    text.push('\n');
+                }
+                text.push_str(&written_call(block, call, manifest));
+                text.push('\n');
+            }
+            _ => {
+                if !text.is_empty() {
+                    written.push(Block::text(std::mem::take(&mut text)));
+                }
+                written.push(block.clone());
+            }
         }
     }
-
-    /// Returns one message for the results of one answer.
-    pub(super) fn results(self, group: &[Message]) -> Message {
-        let make = || Message::user_parts(self.parts_of(group));
-        let Some(first) = group.first() else { return make() };
-        let ids =
-            || group.iter().filter_map(|message| Some(message.tool_result()?.call_id.clone())).collect();
-        let written = first.wire_form(|_| WrittenResults::default());
-        let Some(slot) = written.by_format.get(self.slot()) else { return make() };
-        let (of, message) = slot.get_or_init(|| (ids(), make()));
-        let ids: Vec<Text> = ids();
-        if *of == ids { message.clone() } else { make() }
+    if !text.is_empty() {
+        written.push(Block::text(text.trim_end().to_owned()));
     }
+    Message::assistant_blocks(written)
+}
 
-    /// Returns the content of a message for the results of one answer.
-    pub(super) fn parts_of(self, group: &[Message]) -> Vec<Part> {
-        let mut parts = Vec::new();
-        for (place, result) in group.iter().filter_map(|message| message.tool_result()).enumerate() {
-            let space = if place == 0 { "" } else { "\n" };
-            parts.push(Part::from(format!("{space}{}", written_result(self.manifest.format(), result))));
-            let is_media = |part: &&Part| !matches!(part, Part::Text(_) | Part::Json(_));
-            parts.extend(result.parts.iter().filter(is_media).cloned());
-        }
-        parts
+fn written_call(block: &Block, call: &ToolCall, manifest: &ToolManifest) -> String {
+    let format = data_format(manifest.format().into());
+    let mut data = block.provider_data().iter().filter(|data| data.format == format);
+    match data.find_map(|data| data.value.as_str()) {
+        Some(raw) => raw.to_owned(),
+        None => manifest.call(&call.name, &call.arguments),
     }
+}
+
+/// Returns the content of a message for the results of one answer.
+fn parts_of(results: &[&ToolResult], format: PromptFormat) -> Vec<Part> {
+    let mut parts = Vec::new();
+    for (place, result) in results.iter().enumerate() {
+        let space = if place == 0 { "" } else { "\n" };
+        parts.push(Part::from(format!("{space}{}", written_result(format, result))));
+        let is_media = |part: &&Part| !matches!(part, Part::Text(_) | Part::Json(_));
+        parts.extend(result.parts.iter().filter(is_media).cloned());
+    }
+    parts
 }
 
 /// Writes a result as text. It cannot end its own frame, so that it cannot forge other results.
@@ -162,8 +146,8 @@ fn marked(mut written: Value, result: &ToolResult) -> Value {
 }
 
 /// The format of the provider data that keeps a call as the model wrote it.
-pub(super) fn data_format(format: impl Into<crate::TextFormat>) -> Text {
-    format!("text-tool-calls/{}", format.into().as_str()).into()
+pub(super) fn data_format(format: TextFormat) -> Text {
+    format!("text-tool-calls/{}", format.as_str()).into()
 }
 
 #[cfg(test)]

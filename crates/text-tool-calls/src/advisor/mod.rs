@@ -3,26 +3,22 @@
 mod editor;
 mod history;
 mod leaks;
-mod open_call;
 mod thoughts;
-mod written_list;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use advisor_core::{
     AdvisorChain, AdvisorInfo, AdvisorRole, ChatRequest, ChunkStream, ParallelToolCalls, Placement,
-    ResponseFormat, Result, StreamAdvisor, Text, ToolChoice, ToolSet, async_trait,
+    ResponseFormat, Result, StreamAdvisor, ToolChoice, ToolSet, async_trait,
 };
 
 use self::editor::TextCallEditor;
-use self::history::TextHistory;
+use self::history::with_calls_as_text;
 use self::thoughts::Thoughts;
-use self::written_list::WrittenList;
-use crate::format::{PromptFormat, ToolCallFormat};
-use crate::manifest::{JsonShape, ToolManifest};
-use crate::parser::format::TextFormat;
-use crate::parser::settings::ParserSettings;
+use crate::format::{PromptFormat, TextFormat, ToolCallFormat};
+use crate::manifest::ToolManifest;
+use crate::parser::event::ParserLimits;
 use crate::thinking::ThinkingSplitter;
 use crate::tools::{TextTools, ToolForm};
 
@@ -84,8 +80,7 @@ pub use leaks::Leaks;
 #[derive(Debug, Clone)]
 pub struct TextToolCalls {
     format: ToolCallFormat,
-    shape: JsonShape,
-    settings: ParserSettings,
+    limits: ParserLimits,
     recovered: Vec<TextFormat>,
     forms: Vec<ToolForm>,
     thinking: Option<ThinkingSplitter>,
@@ -105,8 +100,7 @@ impl TextToolCalls {
     pub fn with_format(format: ToolCallFormat) -> Self {
         Self {
             format,
-            shape: JsonShape::default(),
-            settings: ParserSettings::default(),
+            limits: ParserLimits::default(),
             recovered: Vec::new(),
             forms: Vec::new(),
             thinking: None,
@@ -122,16 +116,10 @@ impl TextToolCalls {
         Self { recovered: formats.into_iter().collect(), ..self }
     }
 
-    /// Sets the shape of calls in JSON.
+    /// Sets the bounds.
     #[must_use]
-    pub fn with_json_shape(self, shape: JsonShape) -> Self {
-        Self { shape, ..self }
-    }
-
-    /// Sets the policies for cut calls and for calls of unknown tools, and the bounds.
-    #[must_use]
-    pub fn with_settings(self, settings: ParserSettings) -> Self {
-        Self { settings, ..self }
+    pub fn with_limits(self, limits: ParserLimits) -> Self {
+        Self { limits, ..self }
     }
 
     /// Adds the short form of a tool.
@@ -149,35 +137,30 @@ impl TextToolCalls {
     }
 
     fn tools(&self, tools: &ToolSet) -> TextTools {
-        self.forms.iter().cloned().fold(TextTools::from(tools), TextTools::with_form)
+        self.forms.iter().cloned().fold(TextTools::new(tools.definitions()), TextTools::with_form)
     }
 
     /// Returns the formats to read.
     fn formats(&self, request: &ChatRequest) -> Vec<TextFormat> {
         let prompted = match self.format {
-            ToolCallFormat::Text(format) => Some(format.into()),
+            _ if is_without_tools(request) => return Vec::new(),
+            ToolCallFormat::Text(format) => Some(TextFormat::from(format)),
             ToolCallFormat::Api => None,
         };
-        let mut formats: Vec<TextFormat> = prompted.into_iter().collect();
-        for format in &self.recovered {
-            if !formats.contains(format) {
-                formats.push(*format);
-            }
-        }
-        if is_without_tools(request) { Vec::new() } else { formats }
+        let recovered = self.recovered.iter().copied().filter(|format| Some(*format) != prompted);
+        prompted.into_iter().chain(recovered).collect()
     }
 
     /// Describes the tools in words, and writes earlier calls and results into the text.
     fn in_words(&self, mut request: ChatRequest, format: PromptFormat, tools: TextTools) -> ChatRequest {
         let definitions = request.tools.definitions().cloned().collect();
-        let manifest = ToolManifest::with_tools(format, tools, definitions).with_json_shape(self.shape);
-        let description: Text = describe(&manifest, &request).into();
-        let messages = WrittenList::write(&request.messages, &description, TextHistory::new(&manifest));
+        let manifest = ToolManifest::with_tools(format, tools, definitions);
+        let description = describe(&manifest, &request);
         if !description.is_empty() {
             // A server that enforces a form leaves the model no way to write a call.
             request.options.response_format = None;
         }
-        request.with_messages(messages).with_api_tools(ToolSet::new())
+        with_calls_as_text(request, description.into(), &manifest).with_api_tools(ToolSet::new())
     }
 }
 
@@ -224,12 +207,12 @@ impl StreamAdvisor for TextToolCalls {
         let tools = self.tools(&request.tools);
         let editor = TextCallEditor {
             formats: self.formats(&request),
-            settings: self.settings.clone(),
+            limits: self.limits,
             tools: tools.clone(),
             thoughts: self.thinking.clone().map(Thoughts::new),
             reports_to: (self.format == ToolCallFormat::Api).then(|| Arc::clone(&request.turn)),
             open: BTreeMap::new(),
-            calls_left: self.settings.limits.calls,
+            calls_left: self.limits.calls,
         };
         let request = match self.format {
             ToolCallFormat::Text(format) => self.in_words(request, format, tools),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use advisor_core::{BlockDelta, BlockId, BlockKind, Chunk};
 
-use crate::thinking::{ThinkStart, ThinkingSplitter};
+use crate::thinking::ThinkingSplitter;
 
 /// The reasoning in an answer: the provider's own, and that between tags in the text.
 pub(super) struct Thoughts {
@@ -73,7 +73,7 @@ impl Thoughts {
     /// If the provider sends reasoning of its own between the pieces of a text, each one ends a text block. Reasoning
     /// in the text then goes on in the next block.
     pub(super) fn end_text(&mut self, splitter: ThinkingSplitter) {
-        self.splitter = if self.own.is_empty() { splitter.with_start(ThinkStart::Text) } else { splitter };
+        self.splitter = if self.own.is_empty() { splitter.outside_reasoning() } else { splitter };
     }
 
     /// Returns the reasoning in the text that does not repeat the provider's own. White space does not matter.
@@ -170,7 +170,7 @@ mod tests {
         };
         assert_eq!(next(&mut with_own(&["a"])), [ThoughtPiece::Reasoning("b".into())]);
         assert_eq!(next(&mut with_own(&[])), [ThoughtPiece::Text("b".into())]);
-        let from_start = ThinkingSplitter::new().with_start(ThinkStart::Reasoning);
+        let from_start = ThinkingSplitter::new().within_reasoning();
         assert_eq!(next(&mut Thoughts::new(from_start)), [ThoughtPiece::Text("b".into())]);
     }
 }

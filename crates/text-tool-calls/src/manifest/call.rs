@@ -4,13 +4,10 @@ use advisor_core::json::{MOST_VALUES, values};
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 
-use super::JsonShape;
+use crate::entities::encoded;
+use crate::format::TextFormat;
 use crate::parser::TextCallParser;
-use crate::parser::event::ParserEvent;
-use crate::parser::format::TextFormat;
-use crate::parser::limits::ParserLimits;
-use crate::parser::markup::entities::encoded;
-use crate::parser::settings::ParserSettings;
+use crate::parser::event::{ParserEvent, ParserLimits};
 use crate::tools::{BodyText, TextTools, ToolForm};
 
 /// Writes a call as an element. Arguments that elements would change are written as JSON.
@@ -36,8 +33,7 @@ fn members(arguments: &str) -> Option<Map<String, Value>> {
 /// Checks whether the parser reads exactly these arguments in the text of a call.
 fn is_read_back(text: &str, format: TextFormat, arguments: &Map<String, Value>, tools: &TextTools) -> bool {
     let limits = ParserLimits { call: usize::MAX, ..ParserLimits::default() };
-    let settings = ParserSettings::default().with_limits(limits);
-    let mut parser = TextCallParser::with_settings([format], tools, settings);
+    let mut parser = TextCallParser::with_limits([format], tools, limits);
     let mut events = Vec::new();
     if parser.push(text, &mut events).and_then(|()| parser.finish(&mut events)).is_err() {
         return false;
@@ -74,7 +70,7 @@ fn in_elements(name: &str, members: &Map<String, Value>, tools: &TextTools) -> S
 fn written_body(form: &ToolForm, body: &str) -> String {
     match &form.body_text {
         BodyText::Value => written_text(body),
-        BodyText::Verbatim(Some(markers)) => format!("\n{}\n{body}{}\n", markers.start(), markers.end()),
+        BodyText::Verbatim(Some((start, end))) => format!("\n{start}\n{body}{end}\n"),
         // The line break at the start is left out when the text is read.
         BodyText::Verbatim(None) => format!("\n{body}"),
     }
@@ -103,19 +99,10 @@ fn written_text(text: &str) -> String {
 }
 
 /// Writes a call as an object. Arguments that are no JSON are written as a string.
-pub(super) fn in_json(name: &str, arguments: &str, shape: JsonShape) -> String {
+pub(super) fn in_json(name: &str, arguments: &str) -> String {
     let is_json = serde_json::from_str::<IgnoredAny>(arguments).is_ok();
     let arguments = if is_json { arguments.to_owned() } else { Value::from(arguments).to_string() };
-    let name = Value::from(name);
-    match shape {
-        JsonShape::Tool => format!("{{\"tool\": {{\"function\": {name}, \"parameters\": {arguments}}}}}"),
-        JsonShape::OpenAi => {
-            format!(
-                "{{\"tool_calls\": [{{\"function\": {{\"name\": {name}, \"arguments\": {arguments}}}}}]}}"
-            )
-        }
-        JsonShape::Gemini => format!("{{\"name\": {name}, \"args\": {arguments}}}"),
-    }
+    format!("{{\"tool\": {{\"function\": {}, \"parameters\": {arguments}}}}}", Value::from(name))
 }
 
 /// Writes a call between markers. If its short form would change the arguments, they are written as JSON.

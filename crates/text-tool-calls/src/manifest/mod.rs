@@ -1,64 +1,13 @@
-//! `ToolManifest` and `JsonShape`: the description of tools for a prompt.
+//! `ToolManifest`: the description of tools for a prompt.
 
 mod call;
-mod example;
-mod xml_schema;
-
-use std::io;
+mod describe;
 
 use advisor_core::{ToolCall, ToolDefinition, described_schema};
 use serde_json::{Value, json};
 
 use crate::format::PromptFormat;
 use crate::tools::{BodyText, TextTools, ToolForm};
-
-/// The shape of calls in [`PromptFormat::Json`].
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum JsonShape {
-    /// `{"tool": {"function": "…", "parameters": {…}}}`.
-    #[default]
-    Tool,
-    /// `{"tool_calls": [{"function": {"name": "…", "arguments": {…}}}]}`, as models of OpenAI know it.
-    OpenAi,
-    /// `{"name": "…", "args": {…}}`, as models of Gemini know it.
-    Gemini,
-}
-
-impl JsonShape {
-    /// Returns the shape that suits the models of a provider.
-    #[must_use]
-    pub fn for_provider(provider: &str) -> Self {
-        match provider.trim().to_ascii_lowercase().as_str() {
-            "openai" => Self::OpenAi,
-            "gemini" => Self::Gemini,
-            _ => Self::Tool,
-        }
-    }
-}
-
-/// Returns the value with indentation, if it has at most this many bytes: that of deep values is a multiple of them.
-fn indented(value: &Value, most: usize) -> Option<String> {
-    struct Bounded(Vec<u8>, usize);
-
-    impl io::Write for Bounded {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            if self.0.len().saturating_add(bytes.len()) > self.1 {
-                return Err(io::ErrorKind::FileTooLarge.into());
-            }
-            self.0.extend_from_slice(bytes);
-            Ok(bytes.len())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
-    let mut written = Bounded(Vec::new(), most);
-    serde_json::to_writer_pretty(&mut written, value).ok()?;
-    String::from_utf8(written.0).ok()
-}
 
 /// Returns the bytes that the description of a tool, or an example, may take: a multiple of its definition.
 fn most_bytes(definition: &ToolDefinition) -> usize {
@@ -88,7 +37,6 @@ fn most_bytes(definition: &ToolDefinition) -> usize {
 #[derive(Debug, Clone)]
 pub struct ToolManifest {
     format: PromptFormat,
-    shape: JsonShape,
     tools: TextTools,
     definitions: Vec<ToolDefinition>,
 }
@@ -117,7 +65,7 @@ The start marker has a JSON object with the name of the tool; the text up to the
 arguments, unless the example shows otherwise.";
 
 impl ToolManifest {
-    /// Creates the description of these tools. Tools with a [standard form](crate::ToolForm::standard) use it.
+    /// Creates the description of these tools. Tools that have a short form use it.
     pub fn new<'a>(format: PromptFormat, definitions: impl IntoIterator<Item = &'a ToolDefinition>) -> Self {
         let definitions: Vec<_> = definitions.into_iter().cloned().collect();
         Self::with_tools(format, TextTools::new(&definitions), definitions)
@@ -129,13 +77,7 @@ impl ToolManifest {
         tools: TextTools,
         definitions: Vec<ToolDefinition>,
     ) -> Self {
-        Self { format, shape: JsonShape::default(), tools, definitions }
-    }
-
-    /// Sets the shape of calls in JSON.
-    #[must_use]
-    pub fn with_json_shape(self, shape: JsonShape) -> Self {
-        Self { shape, ..self }
+        Self { format, tools, definitions }
     }
 
     /// Adds the short form of a tool.
@@ -144,16 +86,8 @@ impl ToolManifest {
         Self { tools: self.tools.with_form(form), ..self }
     }
 
-    /// Returns the format.
-    #[must_use]
-    pub fn format(&self) -> PromptFormat {
+    pub(crate) fn format(&self) -> PromptFormat {
         self.format
-    }
-
-    /// Returns the shape of calls in JSON.
-    #[must_use]
-    pub fn json_shape(&self) -> JsonShape {
-        self.shape
     }
 
     /// Returns the whole description: the rules, and each tool with its arguments and examples. Empty without tools.
@@ -181,8 +115,8 @@ impl ToolManifest {
         for form in self.tools.forms() {
             let exception = match &form.body_text {
                 BodyText::Value => continue,
-                BodyText::Verbatim(Some(markers)) => {
-                    format!("Text between `{}` and `{}` is an exception", markers.start(), markers.end())
+                BodyText::Verbatim(Some((start, end))) => {
+                    format!("Text between `{start}` and `{end}` is an exception")
                 }
                 BodyText::Verbatim(None) => {
                     format!("The argument `{}` of `{}` is an exception", form.body, form.tool)
@@ -198,36 +132,27 @@ impl ToolManifest {
     /// The JSON object has the schema of the arguments without each `$schema` and `title`, which repeat what the model
     /// knows. A `format` stays where a text is meant: `date-time` tells how to write it. The format of a number is left
     /// out: `uint32` and `double` are types of a program, and the bounds of the number are in `minimum` and `maximum`.
-    #[must_use]
-    pub fn schema(&self, definition: &ToolDefinition) -> String {
+    fn schema(&self, definition: &ToolDefinition) -> String {
         match self.format {
-            PromptFormat::Xml => xml_schema::written(definition, most_bytes(definition)),
+            PromptFormat::Xml => describe::in_xml(definition, most_bytes(definition)),
             PromptFormat::Json | PromptFormat::Sentinel => {
                 let parameters = match &definition.parameters {
                     Value::Null => json!({"type": "object"}),
                     schema => described_schema(schema),
                 };
-                let (name, description) = (definition.name.as_str(), definition.description.as_str());
-                let schema = match self.shape {
-                    JsonShape::OpenAi => json!({
-                        "type": "function",
-                        "function": {"name": name, "description": description, "parameters": parameters},
-                    }),
-                    JsonShape::Tool | JsonShape::Gemini => {
-                        json!({"name": name, "description": description, "parameters": parameters})
-                    }
-                };
-                indented(&schema, most_bytes(definition)).unwrap_or_else(|| schema.to_string())
+                let schema = json!({
+                    "name": definition.name, "description": definition.description, "parameters": parameters,
+                });
+                schema.to_string()
             }
         }
     }
 
     /// Returns one example with the required arguments, and another with all, if there are others.
-    #[must_use]
-    pub fn examples(&self, definition: &ToolDefinition) -> String {
+    fn examples(&self, definition: &ToolDefinition) -> String {
         let most = most_bytes(definition);
-        let basic = example::arguments(&definition.parameters, example::Members::Required, most);
-        let all = example::arguments(&definition.parameters, example::Members::All, most);
+        let basic = describe::arguments(&definition.parameters, describe::Members::Required, most);
+        let all = describe::arguments(&definition.parameters, describe::Members::All, most);
         let mut text = format!("Example:\n\n{}", self.call(&definition.name, &basic.to_string()));
         if all != basic {
             text.push_str("\n\nExample with optional arguments:\n\n");
@@ -244,7 +169,7 @@ impl ToolManifest {
         let arguments = if ToolCall::gives_none(arguments) { "{}" } else { arguments.trim() };
         match self.format {
             PromptFormat::Xml => call::in_xml(name, arguments, &self.tools),
-            PromptFormat::Json => call::in_json(name, arguments, self.shape),
+            PromptFormat::Json => call::in_json(name, arguments),
             PromptFormat::Sentinel => call::in_sentinel(name, arguments, &self.tools),
         }
     }

@@ -1,8 +1,8 @@
-//! `ParserEvent`, `OpenedCall`, `CallEnd`; `Output`, which joins neighbouring pieces.
+//! `ParserEvent`, `OpenedCall`, the bounds of a parser, and `Output`, which joins neighbouring pieces.
 
 use advisor_core::Text;
 
-use super::format::TextFormat;
+use crate::format::TextFormat;
 
 /// A piece of an answer that contains tool calls as text.
 ///
@@ -22,7 +22,10 @@ pub enum ParserEvent {
     /// The next characters of the open call's arguments, as JSON.
     Arguments(String),
     /// The end of the open call.
-    Closed(CallEnd),
+    Closed {
+        /// Whether the model ended the call. A call that the end of the answer cuts off must not run.
+        complete: bool,
+    },
 }
 
 /// Data of a call known at its start.
@@ -37,110 +40,97 @@ pub struct OpenedCall {
     pub format: TextFormat,
 }
 
-impl OpenedCall {
-    /// Creates the start of a call of the tool `name` in this syntax.
-    pub fn new(format: TextFormat, name: impl Into<Text>) -> Self {
-        Self { name: name.into(), id: None, format }
-    }
-
-    /// Sets the id that the model gave the call. An empty one counts as none.
-    #[must_use]
-    pub fn with_id(self, id: impl Into<Text>) -> Self {
-        Self { id: Some(id.into()).filter(|id| !id.is_empty()), ..self }
-    }
-}
-
-/// The end of a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+/// Bounds of a [`TextCallParser`](crate::TextCallParser).
+///
+/// Text that is undecided beyond its bound is text for the user. A call beyond its bound is an error, and so is one
+/// call too many.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum CallEnd {
-    /// The model ended the call, and its arguments are complete.
-    Complete,
-    /// The answer ended within the call. It counts as complete by [`OnCut::Complete`](crate::OnCut::Complete).
-    AssumedComplete,
-    /// The answer ended within the call. Its arguments are cut off, and it must not run.
-    Cut,
+pub struct ParserLimits {
+    /// The bytes that may be held back while it is undecided whether they begin a call, and the bytes of a tag.
+    /// 8 KiB by default.
+    pub undecided: usize,
+    /// The bytes of one call as the model wrote it, or of a list of calls in JSON. 8 MiB by default.
+    pub call: usize,
+    /// The calls in one text, or in all texts of an answer that the advisor or a handler of segments reads.
+    /// 256 by default, as with calls of a provider's interface.
+    pub calls: usize,
 }
 
-impl CallEnd {
-    /// Checks whether the call may run.
-    #[must_use]
-    pub fn is_complete(self) -> bool {
-        matches!(self, Self::Complete | Self::AssumedComplete)
+impl Default for ParserLimits {
+    fn default() -> Self {
+        Self { undecided: 8 * 1024, call: 8 * 1024 * 1024, calls: 256 }
     }
+}
+
+/// The reason why a text cannot be parsed further.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ParserError {
+    /// A call in the text is longer than its bound.
+    #[error(
+        "a tool call in the text is longer than {limit} bytes; raise `ParserLimits::call` or ask for less"
+    )]
+    CallTooLong {
+        /// The bound.
+        limit: usize,
+    },
+    /// The text has more calls than its bound. Those within it were read.
+    #[error("the text has more than {limit} tool calls; raise `ParserLimits::calls` or ask for less")]
+    TooManyCalls {
+        /// The bound.
+        limit: usize,
+    },
+    /// The text was ended before, or an error has ended it.
+    #[error("the text has ended; use a new parser, or reset the handler, for another one")]
+    Ended,
 }
 
 /// Appends events to a list and joins neighbouring pieces.
-#[derive(Debug)]
-pub(crate) struct Output<'a> {
-    events: &'a mut Vec<ParserEvent>,
-    /// How many more calls may open.
-    calls_left: usize,
-    /// The number of events before the first call beyond that.
-    before_excess: Option<usize>,
+pub(super) struct Output<'a> {
+    pub(super) events: &'a mut Vec<ParserEvent>,
+    /// The calls that the text may still have, and the bound of all.
+    pub(super) calls_left: &'a mut usize,
+    pub(super) most_calls: usize,
 }
 
-impl<'a> Output<'a> {
-    pub(crate) fn new(events: &'a mut Vec<ParserEvent>, calls_left: usize) -> Self {
-        Self { events, calls_left, before_excess: None }
+impl Output<'_> {
+    pub(super) fn text(&mut self, piece: &str) {
+        self.push(ParserEvent::Text(piece.to_owned()));
     }
 
-    pub(crate) fn calls_left(&self) -> usize {
-        self.calls_left
+    pub(super) fn markup(&mut self, piece: &str) {
+        self.push(ParserEvent::Markup(piece.to_owned()));
     }
 
-    /// Drops the events from the first call beyond the bound on. Returns whether there was one.
-    pub(crate) fn drop_excess(&mut self) -> bool {
-        let Some(end) = self.before_excess else { return false };
-        self.events.truncate(end);
-        true
+    pub(super) fn body(&mut self, piece: &str) {
+        self.push(ParserEvent::Body(piece.to_owned()));
     }
 
-    pub(crate) fn text(&mut self, piece: &str) {
-        match self.events.last_mut() {
-            Some(ParserEvent::Text(text)) => text.push_str(piece),
-            _ => self.piece(piece, ParserEvent::Text),
-        }
+    pub(super) fn arguments(&mut self, piece: &str) {
+        self.push(ParserEvent::Arguments(piece.to_owned()));
     }
 
-    pub(crate) fn markup(&mut self, piece: &str) {
-        match self.events.last_mut() {
-            Some(ParserEvent::Markup(text)) => text.push_str(piece),
-            _ => self.piece(piece, ParserEvent::Markup),
-        }
+    pub(super) fn opened(&mut self, call: OpenedCall) -> Result<(), ParserError> {
+        let left = self.calls_left.checked_sub(1);
+        *self.calls_left = left.ok_or(ParserError::TooManyCalls { limit: self.most_calls })?;
+        self.push(ParserEvent::Opened(call));
+        Ok(())
     }
 
-    pub(crate) fn body(&mut self, piece: &str) {
-        match self.events.last_mut() {
-            Some(ParserEvent::Body(text)) => text.push_str(piece),
-            _ => self.piece(piece, ParserEvent::Body),
-        }
+    pub(super) fn closed(&mut self, complete: bool) {
+        self.push(ParserEvent::Closed { complete });
     }
 
-    pub(crate) fn arguments(&mut self, piece: &str) {
-        match self.events.last_mut() {
-            Some(ParserEvent::Arguments(text)) => text.push_str(piece),
-            _ => self.piece(piece, ParserEvent::Arguments),
-        }
-    }
-
-    pub(crate) fn opened(&mut self, call: OpenedCall) {
-        match self.calls_left.checked_sub(1) {
-            Some(left) => self.calls_left = left,
-            None => {
-                self.before_excess.get_or_insert(self.events.len());
-            }
-        }
-        self.events.push(ParserEvent::Opened(call));
-    }
-
-    pub(crate) fn closed(&mut self, end: CallEnd) {
-        self.events.push(ParserEvent::Closed(end));
-    }
-
-    fn piece(&mut self, piece: &str, event: fn(String) -> ParserEvent) {
-        if !piece.is_empty() {
-            self.events.push(event(piece.to_owned()));
+    fn push(&mut self, event: ParserEvent) {
+        use ParserEvent::{Arguments, Body, Markup, Text};
+        match (self.events.last_mut(), &event) {
+            (_, Text(piece) | Markup(piece) | Body(piece) | Arguments(piece)) if piece.is_empty() => {}
+            (Some(Text(last)), Text(piece))
+            | (Some(Markup(last)), Markup(piece))
+            | (Some(Body(last)), Body(piece))
+            | (Some(Arguments(last)), Arguments(piece)) => last.push_str(piece),
+            _ => self.events.push(event),
         }
     }
 }

@@ -2,41 +2,34 @@
 //!
 //! It knows no other syntax. A format decides only about its own markup.
 
-mod candidate;
+mod call;
 pub(crate) mod event;
-pub(crate) mod format;
 mod input;
 mod json;
 mod lead;
-pub(crate) mod limits;
-mod marker;
-pub(crate) mod markup;
-mod opening;
-mod sentinel;
-pub(crate) mod settings;
-pub(crate) mod steps;
+mod scan;
+mod steps;
+mod syntax;
 #[cfg(test)]
 mod tests;
-mod undecided;
 mod value;
-mod vendor;
-mod xml;
 
-use self::candidate::Candidate;
-use self::event::{Output, ParserEvent};
-use self::format::TextFormat;
-use self::input::{Input, Tail};
-use self::json::Balance;
-use self::lead::{After, InLine, Lead, Next};
-use self::limits::ParserError;
-use self::settings::{OnCut, ParserSettings};
-use self::undecided::{Decision, Undecided};
+use std::fmt;
+
+use self::call::Call;
+use self::event::{Output, ParserError, ParserEvent, ParserLimits};
+use self::input::Input;
+use self::lead::{After, Lead, Next};
+use self::scan::{Scan, Tail};
+use self::syntax::{Candidate, Opened, Opening, Syntax};
+use crate::format::TextFormat;
 use crate::tools::TextTools;
 
 /// Finds the tool calls in a text that arrives in pieces.
 ///
-/// Any split of the text gives the same calls, with the same text around and in them. Only two things are held
-/// back: text that may begin or end a call, and white space between calls.
+/// Any split of the text gives the same calls, with the same text around and in them. Only this is held back: text
+/// that may begin or end a call, white space between calls, an XML argument unless it is read unchanged, and a call in
+/// JSON.
 ///
 /// A text that only looks like a call is text. Bounds are in [`ParserLimits`](crate::ParserLimits).
 ///
@@ -47,7 +40,7 @@ use crate::tools::TextTools;
 /// ```
 /// use advisor_core::ToolDefinition;
 /// use serde_json::json;
-/// use text_tool_calls::{CallEnd, ParserEvent, TextCallParser, TextFormat, TextTools};
+/// use text_tool_calls::{ParserEvent, TextCallParser, TextFormat, TextTools};
 ///
 /// let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}});
 /// let weather = ToolDefinition::new("weather", "Tells the weather.", schema);
@@ -66,39 +59,37 @@ use crate::tools::TextTools;
 ///     .collect();
 /// assert_eq!(events[0], ParserEvent::Text("Let me see. ".into()));
 /// assert_eq!(arguments, r#"{"city":"Oslo"}"#);
-/// assert_eq!(events.last(), Some(&ParserEvent::Closed(CallEnd::Complete)));
+/// assert_eq!(events.last(), Some(&ParserEvent::Closed { complete: true }));
 /// # Ok::<(), text_tool_calls::ParserError>(())
 /// ```
-#[derive(Debug)]
 pub struct TextCallParser {
     formats: Vec<TextFormat>,
     tools: TextTools,
-    settings: ParserSettings,
+    limits: ParserLimits,
     input: Input,
     state: State,
     lead: Lead,
-    /// The number of calls that the text may still have.
-    calls_left: usize,
-    /// The place of the next character.
-    place: InLine,
+    /// The marker that ends the list of calls.
+    section_end: Option<&'static str>,
+    /// The number of calls that the text may still have. Several texts of an answer share it.
+    pub(crate) calls_left: usize,
 }
 
-#[derive(Debug)]
 enum State {
     Text,
     /// In white space and fences after this.
     Lead(After),
-    /// In text that may begin a call.
-    Undecided(Undecided, After),
+    /// In text that may begin a call, with a candidate for each syntax that is still possible.
+    Undecided(Vec<Candidate>),
     /// In a call, of which this number of bytes was read.
-    Call(Box<Candidate>, usize),
+    Call(Box<Call>, usize),
     /// In JSON that is no call.
-    Data(Balance),
+    Data(Data),
     Ended,
 }
 
 /// Whether more text is needed to go on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(PartialEq, Eq)]
 enum Progress {
     Made,
     Waits,
@@ -107,24 +98,24 @@ enum Progress {
 impl TextCallParser {
     /// Creates a parser of calls of these tools, in any of these formats.
     pub fn new(formats: impl IntoIterator<Item = TextFormat>, tools: &TextTools) -> Self {
-        Self::with_settings(formats, tools, ParserSettings::default())
+        Self::with_limits(formats, tools, ParserLimits::default())
     }
 
-    /// Creates a parser with other settings.
-    pub fn with_settings(
+    /// Creates a parser with other bounds.
+    pub fn with_limits(
         formats: impl IntoIterator<Item = TextFormat>,
         tools: &TextTools,
-        settings: ParserSettings,
+        limits: ParserLimits,
     ) -> Self {
         Self {
             formats: formats.into_iter().collect(),
             tools: tools.clone(),
-            calls_left: settings.limits.calls,
-            settings,
+            limits,
             input: Input::default(),
             state: State::Lead(After::Text),
             lead: Lead::default(),
-            place: InLine::Start,
+            section_end: None,
+            calls_left: limits.calls,
         }
     }
 
@@ -133,11 +124,8 @@ impl TextCallParser {
     /// # Errors
     /// [`ParserError::CallTooLong`], [`ParserError::TooManyCalls`]; [`ParserError::Ended`] after an error or the end.
     pub fn push(&mut self, text: &str, events: &mut Vec<ParserEvent>) -> Result<(), ParserError> {
-        if matches!(self.state, State::Ended) {
-            return Err(ParserError::Ended);
-        }
         self.input.push(text);
-        self.run(Tail::Open, &mut Output::new(events, self.calls_left))
+        self.run(Tail::Open, events)
     }
 
     /// Ends the text. Text that is held back is emitted, and an open call is cut off.
@@ -145,27 +133,18 @@ impl TextCallParser {
     /// # Errors
     /// As [`push`](Self::push).
     pub fn finish(&mut self, events: &mut Vec<ParserEvent>) -> Result<(), ParserError> {
-        let out = &mut Output::new(events, self.calls_left);
-        if matches!(self.state, State::Ended) {
-            return Err(ParserError::Ended);
-        }
-        self.run(Tail::Ended, out)?;
+        self.run(Tail::Ended, events)?;
+        let out = &mut Output { events, calls_left: &mut self.calls_left, most_calls: self.limits.calls };
         match std::mem::replace(&mut self.state, State::Ended) {
-            State::Call(call, _) => call.cut(self.settings.on_cut, out),
+            State::Call(call, _) => call.cut(out),
             State::Lead(After::Call) if self.lead.is_white_space() => {
                 out.markup(&self.lead.take_before_text());
             }
             _ => {}
         }
         out.text(&self.lead.take_before_text());
-        out.text(self.input.take_all());
+        out.text(self.input.take(usize::MAX));
         Ok(())
-    }
-
-    /// Ends the text, which was broken off: an open call is incomplete under any policy.
-    pub(crate) fn break_off(&mut self, events: &mut Vec<ParserEvent>) -> Result<(), ParserError> {
-        self.settings.on_cut = OnCut::Incomplete;
-        self.finish(events)
     }
 
     /// Returns the bytes of the text that are held back.
@@ -174,132 +153,189 @@ impl TextCallParser {
         self.lead.len() + self.input.rest().len()
     }
 
-    /// Returns the number of calls that the text may still have.
-    pub(crate) fn calls_left(&self) -> usize {
-        self.calls_left
-    }
-
-    /// Sets the number of calls that the text may still have, for one of several texts of an answer.
-    pub(crate) fn set_calls_left(&mut self, calls: usize) {
-        self.calls_left = calls;
-    }
-
-    fn run(&mut self, tail: Tail, out: &mut Output<'_>) -> Result<(), ParserError> {
-        while !self.input.is_empty() && self.step(tail, out)? == Progress::Made {}
-        Ok(())
+    fn run(&mut self, tail: Tail, events: &mut Vec<ParserEvent>) -> Result<(), ParserError> {
+        if matches!(self.state, State::Ended) {
+            return Err(ParserError::Ended);
+        }
+        let mut calls_left = self.calls_left;
+        let mut out = Output { events, calls_left: &mut calls_left, most_calls: self.limits.calls };
+        let result = loop {
+            if self.input.rest().is_empty() {
+                break Ok(());
+            }
+            match self.step(tail, &mut out) {
+                Ok(Progress::Made) => {}
+                Ok(Progress::Waits) => break Ok(()),
+                Err(error) => {
+                    self.state = State::Ended;
+                    break Err(error);
+                }
+            }
+        };
+        self.calls_left = calls_left;
+        result
     }
 
     fn step(&mut self, tail: Tail, out: &mut Output<'_>) -> Result<Progress, ParserError> {
-        match &mut self.state {
-            State::Text => Ok(self.read_text(out)),
-            &mut State::Lead(after) => Ok(self.read_lead(after, tail, out)),
-            State::Undecided(..) => Ok(self.decide(tail, out)),
-            State::Call(..) => self.read_call(tail, out),
-            State::Data(balance) => {
-                let end = balance.pass(self.input.rest());
-                self.emit_text(end.unwrap_or(usize::MAX), out);
-                if end.is_some() {
-                    self.state = State::Text;
+        match std::mem::replace(&mut self.state, State::Text) {
+            State::Text => self.read_text(out),
+            State::Lead(after) => return Ok(self.read_lead(after, tail, out)),
+            State::Undecided(candidates) => return self.decide(candidates, tail, out),
+            State::Call(call, bytes) => return self.read_call(call, bytes, tail, out),
+            State::Data(mut data) => {
+                let end = data.end(self.input.rest());
+                out.text(self.input.take(end.unwrap_or(usize::MAX)));
+                if end.is_none() {
+                    self.state = State::Data(data);
                 }
-                Ok(Progress::Made)
             }
-            State::Ended => Err(ParserError::Ended),
+            State::Ended => return Err(ParserError::Ended),
         }
+        Ok(Progress::Made)
     }
 
     /// Passes text on up to a character that may begin a call or a fence.
-    fn read_text(&mut self, out: &mut Output<'_>) -> Progress {
+    fn read_text(&mut self, out: &mut Output<'_>) {
         let may_begin =
             |letter: char| letter == '`' || self.formats.iter().any(|format| format.begins_with(letter));
-        let next = self.input.rest().char_indices().find(|(_, letter)| may_begin(*letter)).map(|(at, _)| at);
+        let next = self.input.rest().find(may_begin);
         steps::count(next.unwrap_or(self.input.rest().len()) + 1);
-        self.emit_text(next.unwrap_or(usize::MAX), out);
+        out.text(self.input.take(next.unwrap_or(usize::MAX)));
         if next.is_some() {
             self.state = State::Lead(After::Text);
         }
-        Progress::Made
     }
 
     /// Collects white space and a fence, until the text after them decides their meaning.
     fn read_lead(&mut self, after: After, tail: Tail, out: &mut Output<'_>) -> Progress {
-        match self.lead.next(self.input.rest(), after, self.place, tail) {
+        self.state = State::Lead(after);
+        match self.lead.next(self.input.rest(), after, tail) {
             Next::Undecided => return Progress::Waits,
-            Next::Lead(length) => {
-                let text = self.input.take(length);
-                self.place = self.place.after(text);
-                self.lead.push(text);
-            }
+            Next::Lead(length) => self.lead.push(self.input.take(length)),
             Next::FenceEnd(length) => {
                 out.markup(&self.lead.take_before_fence_end());
                 out.markup(self.input.take(length));
-                self.place = InLine::Middle;
             }
-            Next::Other(first) => match Undecided::new(first, &self.formats, &self.tools, &self.settings) {
-                Some(undecided) => self.state = State::Undecided(undecided, after),
-                None => {
-                    out.text(&self.lead.take_before_text());
-                    self.emit_text(first.len_utf8(), out);
-                    self.state = State::Text;
-                }
-            },
+            Next::TextFence(length) => {
+                out.text(&self.lead.take_before_text());
+                out.text(self.input.take(length));
+                self.lead.pass_text_fence();
+                self.state = State::Text;
+            }
+            Next::Other(first) => {
+                let formats = self.formats.iter().filter(|format| format.begins_with(first));
+                let end = self.section_end.filter(|end| end.starts_with(first)).map(Syntax::SectionEnd);
+                let syntaxes = formats.flat_map(|format| format.syntaxes()).copied().chain(end);
+                self.state = State::Undecided(syntaxes.map(Candidate::new).collect());
+            }
         }
         Progress::Made
     }
 
     /// Decides whether the text begins with a call.
-    fn decide(&mut self, tail: Tail, out: &mut Output<'_>) -> Progress {
-        let State::Undecided(undecided, after) = std::mem::replace(&mut self.state, State::Text) else {
-            return Progress::Made;
-        };
-        let limit = self.settings.limits.undecided;
+    fn decide(
+        &mut self,
+        candidates: Vec<Candidate>,
+        tail: Tail,
+        out: &mut Output<'_>,
+    ) -> Result<Progress, ParserError> {
+        let limit = self.limits.undecided;
         let tail = if self.input.rest().len() >= limit { Tail::Ended } else { tail };
-        match undecided.decide(self.input.window(limit), tail) {
-            Decision::Waits(undecided) => {
-                self.state = State::Undecided(undecided, after);
-                return Progress::Waits;
-            }
-            Decision::Call(call) => {
-                out.markup(&self.lead.take_before_call());
-                self.state = State::Call(call, 0);
-            }
-            Decision::Text(length, data) => {
-                out.text(&self.lead.take_before_text());
-                self.emit_text(length, out);
-                self.state = data.map_or(State::Text, State::Data);
+        let text = self.input.window(limit);
+        let first = text.chars().next().map_or(1, char::len_utf8);
+        let (mut undecided, mut length, mut is_data) = (Vec::new(), first, false);
+        for mut candidate in candidates {
+            match candidate.open(text, tail, &self.tools) {
+                Opening::Undecided => undecided.push(candidate),
+                Opening::No(text) => length = length.max(text),
+                Opening::Data => is_data = true,
+                Opening::Section(length, end) => {
+                    out.markup(&self.lead.take_before_call());
+                    out.markup(self.input.take(length));
+                    self.section_end = end;
+                    self.state = State::Lead(After::Call);
+                    return Ok(Progress::Made);
+                }
+                Opening::Call(opened) => return self.begin_call(*opened, out),
             }
         }
-        Progress::Made
-    }
-
-    fn read_call(&mut self, tail: Tail, out: &mut Output<'_>) -> Result<Progress, ParserError> {
-        let State::Call(call, bytes) = &mut self.state else { return Ok(Progress::Made) };
-        let before = self.input.rest().len();
-        let ended = call.read(&mut self.input, tail, out);
-        self.calls_left = out.calls_left();
-        if out.drop_excess() {
-            self.state = State::Ended;
-            return Err(ParserError::TooManyCalls { limit: self.settings.limits.calls });
-        }
-        let left = self.input.rest().len();
-        *bytes += before - left;
-        let limit = self.settings.limits.call;
-        // Text that is held back may turn out not to be part of the call, so it does not count with the rest.
-        if *bytes > limit || (!ended && left > limit) {
-            self.state = State::Ended;
-            return Err(ParserError::CallTooLong { limit });
-        }
-        if !ended {
+        if !undecided.is_empty() {
+            self.state = State::Undecided(undecided);
             return Ok(Progress::Waits);
         }
-        self.place = InLine::Middle;
-        self.state = State::Lead(After::Call);
+        out.text(&self.lead.take_before_text());
+        if is_data {
+            self.state = State::Data(Data::default());
+        } else {
+            out.text(self.input.take(length));
+        }
         Ok(Progress::Made)
     }
 
-    /// Emits the first `bytes` of the input as text.
-    fn emit_text(&mut self, bytes: usize, out: &mut Output<'_>) {
-        let text = self.input.take(bytes);
-        self.place = self.place.after(text);
-        out.text(text);
+    fn begin_call(&mut self, opened: Opened, out: &mut Output<'_>) -> Result<Progress, ParserError> {
+        out.markup(&self.lead.take_before_call());
+        let bytes = opened.length;
+        let call = Call::begin(opened, &self.tools, self.limits, &mut self.input, out)?;
+        self.state = State::Call(Box::new(call), bytes);
+        Ok(Progress::Made)
+    }
+
+    fn read_call(
+        &mut self,
+        mut call: Box<Call>,
+        bytes: usize,
+        tail: Tail,
+        out: &mut Output<'_>,
+    ) -> Result<Progress, ParserError> {
+        let before = self.input.rest().len();
+        let ended = call.read(&mut self.input, tail, out)?;
+        let left = self.input.rest().len();
+        let (bytes, limit) = (bytes + before - left, self.limits.call);
+        // Text that is held back may turn out not to be part of the call, so it does not count with the rest.
+        if bytes > limit || (!ended && left > limit) {
+            return Err(ParserError::CallTooLong { limit });
+        }
+        if ended {
+            self.state = State::Lead(After::Call);
+            return Ok(Progress::Made);
+        }
+        self.state = State::Call(call, bytes);
+        Ok(Progress::Waits)
+    }
+}
+
+/// Its text is content, so it is left out.
+impl fmt::Debug for TextCallParser {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TextCallParser").field("formats", &self.formats).finish_non_exhaustive()
+    }
+}
+
+/// Finds the end of JSON that is no call.
+///
+/// JSON ends where its brackets close. Since it may be invalid, it also ends at an empty line and at a fence.
+#[derive(Default)]
+struct Data {
+    scan: Scan,
+    /// Whether the line so far is white space.
+    line_is_empty: bool,
+}
+
+impl Data {
+    /// Returns the length of the text up to the end, or `None` if the end is not in the text.
+    fn end(&mut self, text: &str) -> Option<usize> {
+        for (at, byte) in text.bytes().enumerate() {
+            match byte {
+                b'\n' if self.line_is_empty => return Some(at + 1),
+                b'`' if self.line_is_empty => return Some(at),
+                b'\n' => self.line_is_empty = true,
+                b' ' | b'\t' | b'\r' => {}
+                _ => self.line_is_empty = false,
+            }
+            if self.scan.closes_with(byte) {
+                return Some(at + 1);
+            }
+        }
+        None
     }
 }

@@ -4,7 +4,6 @@ use advisor_core::ToolDefinition;
 use serde_json::json;
 
 use super::*;
-use crate::find_leak;
 
 const BYTES: usize = 50_000;
 
@@ -58,9 +57,6 @@ fn hostile_texts() -> Vec<(&'static str, String)> {
         "<|DSML|invoke ",
         "<|DSML|invoke \"",
         "<|DSML|function_calls><|DSML|invoke ",
-        "[TOOL_CALL]",
-        "[TOOL_CALL] ",
-        "[TOOL_CALL]{",
     ];
     let within = [
         ("<tool name=\"time\"><arguments>", "<a "),
@@ -100,7 +96,5 @@ fn law_r1_hostile_text_takes_linear_work() {
         assert!(whole <= 16 * text.len(), "{whole} steps at {shown:?}");
         let letters = steps_of(text.split_inclusive(|_| true));
         assert!(letters <= 160 * text.len(), "{letters} steps at the letters of {shown:?}");
-        let searched = steps::counted(|| drop(find_leak(&text, &tools())));
-        assert!(searched <= 40 * text.len(), "{searched} steps of the search of {shown:?}");
     }
 }

@@ -1,16 +1,15 @@
 //! `SegmentHandler`: chunks in, segment events and invocations out.
 
+use std::collections::BTreeMap;
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use advisor_core::{Chunk, Text, drop_caught};
+use advisor_core::{BlockDelta, BlockHead, BlockId, BlockKind, Chunk, Text};
 
-use super::event::{BrokenEnd, Invocation, SegmentEvent, SegmentEventType};
-use super::open_blocks::{Mode, OpenBlocks};
-use crate::format::ToolCallFormat;
-use crate::parser::format::TextFormat;
-use crate::parser::limits::ParserError;
-use crate::parser::settings::ParserSettings;
+use super::event::{BrokenEnd, Invocation, SegmentEvent, SegmentEventType, SegmentType};
+use super::open::{End, Open, SegmentIds, Segments};
+use crate::format::{TextFormat, ToolCallFormat};
+use crate::parser::TextCallParser;
+use crate::parser::event::{ParserError, ParserLimits};
 use crate::tools::TextTools;
 
 /// Turns the chunks of an answer, or of all answers of a turn, into segments, and calls into invocations.
@@ -44,6 +43,9 @@ use crate::tools::TextTools;
 /// A call whose arguments are broken ends as failed, and so does one that the end of the answer cuts off. Neither is
 /// an invocation.
 ///
+/// Calls in XML and JSON have their content at the end of an argument or of the call, except the text of a form that is
+/// read unchanged, such as that of a file.
+///
 /// The handler keeps all events, so it needs as much memory as the answers it has read. The aggregator bounds each.
 ///
 /// # Example
@@ -72,29 +74,29 @@ use crate::tools::TextTools;
 /// # Ok(()) }
 /// ```
 pub struct SegmentHandler {
-    blocks: OpenBlocks,
-    events: Vec<SegmentEvent>,
-    /// The invocations, each with its round.
-    invocations: Vec<(u32, Invocation)>,
-    /// The ids of the segments that have ended, each with its round.
-    ended: Vec<(u32, Text)>,
+    mode: Mode,
+    limits: ParserLimits,
+    all: Segments,
+    /// The segments of the open blocks.
+    open: BTreeMap<BlockId, Open>,
+    round: Round,
     is_finalized: bool,
-    on_event: Option<Callback<SegmentEvent>>,
-    on_invocation: Option<Callback<Invocation>>,
 }
 
-type Callback<T> = Box<dyn FnMut(&T) + Send>;
+/// The form in which calls arrive.
+#[derive(Debug, Clone, Copy)]
+enum Mode {
+    PassThrough,
+    Native,
+    Parsing(TextFormat),
+}
 
-/// The reason why a [`SegmentHandler`] does not take a chunk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum SegmentError {
-    /// The handler was finalized; [`SegmentHandler::reset`] makes it usable again.
-    #[error("the handler was finalized; reset it for another answer")]
-    Finalized,
-    /// The text cannot be parsed further. The open segments have ended as failed.
-    #[error(transparent)]
-    Parser(#[from] ParserError),
+/// The round that is read, and where its events and invocations begin.
+#[derive(Default)]
+struct Round {
+    number: u32,
+    events: usize,
+    invocations: usize,
 }
 
 impl SegmentHandler {
@@ -104,7 +106,7 @@ impl SegmentHandler {
         match format {
             _ if tools.is_empty() => Self::pass_through(),
             ToolCallFormat::Api => Self::native(tools),
-            ToolCallFormat::Text(format) => Self::parsing(format.into(), tools, ParserSettings::default()),
+            ToolCallFormat::Text(format) => Self::parsing(format.into(), tools),
         }
     }
 
@@ -122,181 +124,179 @@ impl SegmentHandler {
 
     /// Creates a handler of calls in the text. Calls that arrive by the provider's interface count as well.
     #[must_use]
-    pub fn parsing(format: TextFormat, tools: &TextTools, settings: ParserSettings) -> Self {
-        Self::with_mode(Mode::Parsing(format, settings), tools)
+    pub fn parsing(format: TextFormat, tools: &TextTools) -> Self {
+        Self::with_mode(Mode::Parsing(format), tools)
     }
 
     fn with_mode(mode: Mode, tools: &TextTools) -> Self {
         Self {
-            blocks: OpenBlocks::new(mode, tools),
-            events: Vec::new(),
-            invocations: Vec::new(),
-            ended: Vec::new(),
+            mode,
+            limits: ParserLimits::default(),
+            all: Segments { tools: tools.clone(), ..Segments::default() },
+            open: BTreeMap::new(),
+            round: Round::default(),
             is_finalized: false,
-            on_event: None,
-            on_invocation: None,
         }
+    }
+
+    /// Sets the bounds of calls in the text.
+    #[must_use]
+    pub fn with_limits(self, limits: ParserLimits) -> Self {
+        Self { limits, ..self }
     }
 
     /// Sets the beginning of the ids that the handler makes, such as the id of the turn.
     #[must_use]
     pub fn with_id_prefix(mut self, prefix: impl Into<Text>) -> Self {
-        self.blocks.number_with_prefix(prefix.into());
+        self.all.ids = SegmentIds::new(prefix.into());
         self
-    }
-
-    /// Calls `callback` for each event. A panic in it is caught, and the handler goes on.
-    #[must_use]
-    pub fn on_event(self, callback: impl FnMut(&SegmentEvent) + Send + 'static) -> Self {
-        Self { on_event: Some(Box::new(callback)), ..self }
-    }
-
-    /// Calls `callback` for each invocation, after the event that ends its segment. A panic in it is caught.
-    #[must_use]
-    pub fn on_invocation(self, callback: impl FnMut(&Invocation) + Send + 'static) -> Self {
-        Self { on_invocation: Some(Box::new(callback)), ..self }
     }
 
     /// Takes a chunk. Returns its events.
     ///
     /// # Errors
-    /// [`SegmentError::Finalized`] after the end. [`SegmentError::Parser`] if a call in the text is too long, and at
-    /// one call too many in the texts of an answer.
-    pub fn feed(&mut self, chunk: &Chunk) -> Result<Vec<SegmentEvent>, SegmentError> {
+    /// [`ParserError::Ended`] after the end. Others if a call in the text is too long, and at one call too many in the
+    /// texts of an answer; then the open segments have ended as failed.
+    pub fn feed(&mut self, chunk: &Chunk) -> Result<Vec<SegmentEvent>, ParserError> {
         if self.is_finalized {
-            return Err(SegmentError::Finalized);
+            return Err(ParserError::Ended);
         }
-        let mut events = Vec::new();
+        if chunk.round() != self.round.number {
+            self.begin_round(chunk.round());
+        }
+        let before = self.all.events.len();
         let result = match chunk {
             Chunk::Opened { block, head } => {
-                self.blocks.open(*block, head, &mut events);
-                Ok(Vec::new())
-            }
-            Chunk::Delta { block, delta } => self.blocks.extend(*block, delta, &mut events),
-            Chunk::Closed { block, content } => self.blocks.close(*block, content, &mut events),
-            Chunk::AttemptRestarted { round } => {
-                self.invocations.retain(|(of, _)| of != round);
-                let end = BrokenEnd::Interrupted("the model is called again".into());
-                self.take_back(*round, &end, &mut events);
-                self.blocks.restart(*round, &end, &mut events);
-                Ok(Vec::new())
-            }
-            _ => Ok(Vec::new()),
-        };
-        match result {
-            Ok(invocations) => {
-                let round = chunk.round();
-                if !matches!(chunk, Chunk::AttemptRestarted { .. }) {
-                    let ends = events.iter().filter(|event| event.event_type == SegmentEventType::End);
-                    self.ended.extend(ends.map(|end| (round, end.segment_id.clone())));
+                if let Some(open) = self.open(head) {
+                    self.open.insert(*block, open);
                 }
-                self.keep(&events, invocations.into_iter().map(|invocation| (round, invocation)));
-                Ok(events)
+                Ok(())
             }
-            Err(error) => {
-                self.is_finalized = true;
-                self.blocks.break_off(|_| true, &BrokenEnd::Failed(error.to_string().into()), &mut events);
-                self.keep(&events, []);
-                Err(error.into())
+            Chunk::Delta { delta: BlockDelta::Media(media), .. } => {
+                let id = self.all.ids.next_text();
+                let media = serde_json::to_value(media).unwrap_or_default();
+                let start = SegmentEvent::start(&id, SegmentType::Media).with_metadata("media", media);
+                self.all.events.extend([start, SegmentEvent::end(&id)]);
+                Ok(())
             }
+            Chunk::Delta { block, delta } => match self.open.get_mut(block) {
+                Some(open) => open.push(delta, &mut self.all),
+                None => Ok(()),
+            },
+            Chunk::Closed { block, content } => match self.open.remove(block) {
+                Some(open) => open.end(End::Closed(content), &mut self.all),
+                None => Ok(()),
+            },
+            Chunk::AttemptRestarted { .. } => {
+                self.take_back();
+                Ok(())
+            }
+            _ => Ok(()),
+        };
+        if let Err(error) = result {
+            self.finalize_failed(error.to_string());
+            return Err(error);
         }
+        Ok(self.since(before))
     }
 
     /// Ends the answer: text segments end, and calls that are still open end as failed. A second call returns
     /// nothing.
     ///
     /// # Errors
-    /// [`SegmentError::Parser`] if a call in the text is too long.
-    pub fn finalize(&mut self) -> Result<Vec<SegmentEvent>, SegmentError> {
-        let mut events = Vec::new();
-        if std::mem::replace(&mut self.is_finalized, true) {
-            return Ok(events);
-        }
-        let (mut result, mut invocations) = (Ok(()), Vec::new());
-        while let Some((round, ended)) = self.blocks.finish_next(&mut events) {
-            match ended {
-                Ok(found) => invocations.extend(found.into_iter().map(|invocation| (round, invocation))),
-                Err(error) => result = Err(error.into()),
-            }
-        }
-        self.keep(&events, invocations);
-        result.map(|()| events)
+    /// As [`feed`](Self::feed), for text that was held back.
+    pub fn finalize(&mut self) -> Result<Vec<SegmentEvent>, ParserError> {
+        self.end_all(End::Cut)
     }
 
-    /// Ends the answer because it was interrupted: open segments end so, and open calls are no invocations, also with
-    /// [`OnCut::Complete`](crate::OnCut::Complete).
+    /// Ends the answer because it was interrupted: open segments end so, and open calls are no invocations.
     pub fn finalize_interrupted(&mut self, reason: impl Into<Text>) -> Vec<SegmentEvent> {
-        self.finalize_broken(&BrokenEnd::Interrupted(reason.into()))
+        self.end_all(End::Broken(&BrokenEnd::Interrupted(reason.into()))).unwrap_or_default()
     }
 
-    /// Ends the answer because it failed: open segments end so, and open calls are no invocations, also with
-    /// [`OnCut::Complete`](crate::OnCut::Complete).
+    /// Ends the answer because it failed: open segments end so, and open calls are no invocations.
     pub fn finalize_failed(&mut self, error: impl Into<Text>) -> Vec<SegmentEvent> {
-        self.finalize_broken(&BrokenEnd::Failed(error.into()))
-    }
-
-    fn finalize_broken(&mut self, end: &BrokenEnd) -> Vec<SegmentEvent> {
-        let mut events = Vec::new();
-        if !std::mem::replace(&mut self.is_finalized, true) {
-            self.blocks.break_off(|_| true, end, &mut events);
-            self.keep(&events, []);
-        }
-        events
+        self.end_all(End::Broken(&BrokenEnd::Failed(error.into()))).unwrap_or_default()
     }
 
     /// Returns the invocations so far, in order.
     pub fn invocations(&self) -> impl Iterator<Item = &Invocation> {
-        self.invocations.iter().map(|(_, invocation)| invocation)
+        self.all.invocations.iter()
     }
 
     /// Returns the events so far, in order.
     #[must_use]
     pub fn events(&self) -> &[SegmentEvent] {
-        &self.events
+        &self.all.events
     }
 
-    /// Forgets the answer, so that the handler takes another one. Callbacks and the prefix of ids stay.
+    /// Forgets the answer, so that the handler takes another one. The prefix of ids stays.
     pub fn reset(&mut self) {
-        self.blocks.reset();
-        self.events.clear();
-        self.invocations.clear();
-        self.ended.clear();
+        let (tools, ids) = (self.all.tools.clone(), self.all.ids.renewed());
+        self.all = Segments { tools, ids, ..Segments::default() };
+        self.open.clear();
+        self.round = Round::default();
         self.is_finalized = false;
     }
 
-    /// Ends the segments of a round that have ended once more, as interrupted.
-    fn take_back(&mut self, round: u32, end: &BrokenEnd, events: &mut Vec<SegmentEvent>) {
-        let void = self.ended.extract_if(.., |(of, _)| *of == round);
-        events.extend(void.map(|(_, id)| SegmentEvent::end(id).with_broken_end(end.clone())));
-    }
-
-    /// Keeps events and invocations, and calls back.
-    fn keep(&mut self, events: &[SegmentEvent], invocations: impl IntoIterator<Item = (u32, Invocation)>) {
-        self.events.extend_from_slice(events);
-        if let Some(callback) = &mut self.on_event {
-            events.iter().for_each(|event| call_back(callback, event));
-        }
-        for (round, invocation) in invocations {
-            if let Some(callback) = &mut self.on_invocation {
-                call_back(callback, &invocation);
+    /// Begins the segments of a block. A block of another kind has none.
+    fn open(&mut self, head: &BlockHead) -> Option<Open> {
+        match (head.kind, self.mode, &head.call) {
+            (BlockKind::Text, Mode::Parsing(format), _) => {
+                let parser = TextCallParser::with_limits([format], &self.all.tools, self.limits);
+                Some(Open::parsed(parser))
             }
-            self.invocations.push((round, invocation));
+            (BlockKind::Text | BlockKind::Refusal, ..) => {
+                Some(Open::text(SegmentType::Text, &mut self.all.ids))
+            }
+            (BlockKind::Reasoning, ..) => Some(Open::text(SegmentType::Reasoning, &mut self.all.ids)),
+            (BlockKind::ToolCall, Mode::Native | Mode::Parsing(_), Some(call)) => {
+                Some(Open::tool(&call.name, Some(&call.call_id), &mut self.all))
+            }
+            _ => None,
         }
     }
-}
 
-/// Calls a callback and contains its panic, which the panic hook has reported.
-fn call_back<T>(callback: &mut Callback<T>, value: &T) {
-    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| callback(value))) {
-        drop_caught(panic);
-        tracing::warn!("a callback of a segment handler panicked");
+    fn end_all(&mut self, end: End<'_>) -> Result<Vec<SegmentEvent>, ParserError> {
+        if std::mem::replace(&mut self.is_finalized, true) {
+            return Ok(Vec::new());
+        }
+        let before = self.all.events.len();
+        let mut result = Ok(());
+        for open in std::mem::take(&mut self.open).into_values() {
+            result = open.end(end, &mut self.all).and(result);
+        }
+        result.map(|()| self.since(before))
+    }
+
+    fn since(&self, before: usize) -> Vec<SegmentEvent> {
+        self.all.events.get(before..).unwrap_or_default().to_vec()
+    }
+
+    fn begin_round(&mut self, number: u32) {
+        self.all.calls_left = self.limits.calls;
+        let (events, invocations) = (self.all.events.len(), self.all.invocations.len());
+        self.round = Round { number, events, invocations };
+    }
+
+    /// Ends the segments of the round once more, as interrupted, for the next attempt at it.
+    fn take_back(&mut self) {
+        self.open.clear();
+        self.all.invocations.truncate(self.round.invocations);
+        let end = BrokenEnd::Interrupted("the model is called again".into());
+        let of_round = self.all.events.get(self.round.events..).unwrap_or_default().iter();
+        let starts = of_round.filter(|event| event.event_type == SegmentEventType::Start);
+        let ends = starts.map(|start| SegmentEvent::end(&start.segment_id).with_broken_end(end.clone()));
+        let ends: Vec<_> = ends.collect();
+        self.all.events.extend(ends);
+        self.begin_round(self.round.number);
     }
 }
 
+/// Events are content, so they are counted only.
 impl fmt::Debug for SegmentHandler {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut debug = f.debug_struct("SegmentHandler");
-        debug.field("blocks", &self.blocks).field("events", &self.events.len());
-        debug.field("invocations", &self.invocations.len()).finish_non_exhaustive()
+        debug.field("mode", &self.mode).field("events", &self.all.events.len()).finish_non_exhaustive()
     }
 }

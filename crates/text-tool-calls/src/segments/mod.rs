@@ -5,11 +5,7 @@
 
 mod event;
 mod handler;
-mod ids;
-mod open_blocks;
-mod parsed_text;
-mod text_segment;
-mod tool_segment;
+mod open;
 
 pub use event::{BrokenEnd, Invocation, SegmentEvent, SegmentEventType, SegmentPayload, SegmentType};
-pub use handler::{SegmentError, SegmentHandler};
+pub use handler::SegmentHandler;

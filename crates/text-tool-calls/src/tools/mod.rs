@@ -1,47 +1,52 @@
-//! `TextTools`: the names, schemas and short forms of the tools that are looked for.
+//! `TextTools`: the tools that are looked for, with their schemas and short forms (`ToolForm`).
 
-pub(crate) mod coercion;
-pub(crate) mod form;
+pub(crate) mod schema;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use advisor_core::{Text, ToolDefinition, ToolSet};
+use advisor_core::{Text, ToolDefinition};
 use serde_json::Value;
 
-use coercion::{ArgumentSchema, Schema, ValueKind};
-pub use form::{BodyMarkers, BodyText, ToolForm};
+use self::schema::Schema;
 
 /// The tools whose calls a parser finds in a text: their names, schemas and short forms. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct TextTools(Arc<Inner>);
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Inner {
     /// The JSON schema of each tool's arguments.
-    schemas: HashMap<Text, Arc<Value>>,
+    schemas: HashMap<Text, Value>,
     forms: Vec<ToolForm>,
 }
 
 impl TextTools {
-    /// Creates the description of these tools. Tools that have a [standard form](ToolForm::standard) use it.
+    /// Creates the description of these tools. `write_file`, `edit_file` and `run_bash` have short forms.
     pub fn new<'a>(definitions: impl IntoIterator<Item = &'a ToolDefinition>) -> Self {
-        let schemas: HashMap<_, _> = definitions
-            .into_iter()
-            .map(|definition| (definition.name.clone(), Arc::new(definition.parameters.clone())))
-            .collect();
-        let forms =
-            ToolForm::standard().into_iter().filter(|form| schemas.contains_key(&form.tool)).collect();
-        Self(Arc::new(Inner { schemas, forms }))
+        let schemas = definitions.into_iter();
+        let schemas = schemas.map(|tool| (tool.name.clone(), tool.parameters.clone())).collect();
+        let forms = [
+            ToolForm::new("write_file", "content")
+                .with_verbatim_body("__START_CONTENT__", "__END_CONTENT__")
+                .with_required("path"),
+            ToolForm::new("edit_file", "patch")
+                .with_verbatim_body("__START_PATCH__", "__END_PATCH__")
+                .with_required("path"),
+            ToolForm::new("run_bash", "command"),
+        ];
+        forms.into_iter().fold(Self(Arc::new(Inner { schemas, forms: Vec::new() })), Self::with_form)
     }
 
     /// Adds a short form, and replaces that of the same tool. It has no effect if there is no such tool.
     #[must_use]
-    pub fn with_form(self, form: ToolForm) -> Self {
-        let Inner { schemas, forms } = &*self.0;
-        let mut forms: Vec<_> = forms.iter().filter(|known| known.tool != form.tool).cloned().collect();
-        forms.extend(schemas.contains_key(&form.tool).then_some(form));
-        Self(Arc::new(Inner { schemas: schemas.clone(), forms }))
+    pub fn with_form(mut self, form: ToolForm) -> Self {
+        if self.contains(&form.tool) {
+            let forms = &mut Arc::make_mut(&mut self.0).forms;
+            forms.retain(|known| known.tool != form.tool);
+            forms.push(form);
+        }
+        self
     }
 
     /// Checks whether a tool of this name exists.
@@ -57,66 +62,71 @@ impl TextTools {
     }
 
     /// Returns the short form of the tool.
-    #[must_use]
-    pub fn form(&self, tool: &str) -> Option<&ToolForm> {
-        self.0.forms.iter().find(|form| form.tool == *tool)
+    pub(crate) fn form(&self, tool: &str) -> Option<&ToolForm> {
+        self.forms().iter().find(|form| form.tool == *tool)
     }
 
     /// Returns the short form whose element has this name; upper and lower case are equal.
     pub(crate) fn form_of_element(&self, element: &str) -> Option<&ToolForm> {
-        self.0.forms.iter().find(|form| form.tool.eq_ignore_ascii_case(element))
+        self.forms().iter().find(|form| form.tool.eq_ignore_ascii_case(element))
     }
 
-    /// Iterates over the short forms.
-    pub(crate) fn forms(&self) -> impl Iterator<Item = &ToolForm> {
-        self.0.forms.iter()
-    }
-
-    /// Iterates over the names of elements that are short forms.
-    pub(crate) fn elements(&self) -> impl Iterator<Item = &str> {
-        self.0.forms.iter().map(|form| form.tool.as_str())
-    }
-
-    /// Checks whether the schema of the tool lists this argument.
-    pub(crate) fn has_argument(&self, tool: &str, argument: &str) -> bool {
-        self.schema(tool).has_property(argument)
-    }
-
-    /// Returns the conversion of the argument's text to a value.
-    pub(crate) fn kind_of(&self, tool: &str, argument: &str) -> ValueKind {
-        if self.schema(tool).property(argument).allows("string") {
-            return ValueKind::Text;
-        }
-        let schema = self.0.schemas.get(tool).cloned().unwrap_or_default();
-        ValueKind::Other(ArgumentSchema::new(schema, argument))
+    pub(crate) fn forms(&self) -> &[ToolForm] {
+        &self.0.forms
     }
 
     /// Returns the schema of the tool's arguments, which is empty if there is no such tool.
     pub(crate) fn schema(&self, tool: &str) -> Schema<'_> {
-        self.0.schemas.get(tool).map_or_else(Schema::none, |schema| Schema::new(schema))
+        self.0.schemas.get(tool).map_or_else(Schema::none, Schema::new)
     }
 }
 
-/// A set keeps the result, so its schemas are copied once for all rounds.
-impl From<&ToolSet> for TextTools {
-    fn from(tools: &ToolSet) -> Self {
-        tools.wire_form(|tools| Self::new(tools.definitions())).clone()
-    }
+/// The short form of a tool: an element of the tool's name whose text is one argument.
+///
+/// In XML, `<write_file path="a.txt">text</write_file>` is a call of `write_file`. The attributes of the element
+/// are the other arguments. In the sentinel syntax, the header has the other arguments.
+///
+/// A form is given to the advisor ([`TextToolCalls::with_form`](crate::TextToolCalls::with_form)), and again to the tools
+/// of a segment handler ([`TextTools::with_form`]). A `BlockPolicy` holds back a call with its content: limit it to
+/// other tools (`BlockPolicy::with_tools`) to see the content while it is generated.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolForm {
+    pub(crate) tool: Text,
+    /// The argument that is the text of the element.
+    pub(crate) body: Text,
+    pub(crate) body_text: BodyText,
+    pub(crate) required: Vec<Text>,
 }
 
-#[cfg(test)]
-mod tests {
-    use advisor_testkit::DescribedTool;
+/// The reading of the text of a [`ToolForm`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum BodyText {
+    /// As a value, at its end: entities are decoded once, and white space around it is left out.
+    Value,
+    /// Unchanged, while it is generated, without one line break at its start. If it is between these markers, they are
+    /// left out, and it may contain closing tags.
+    Verbatim(Option<(Text, Text)>),
+}
 
-    use super::*;
+impl ToolForm {
+    /// Creates a form of the tool `tool` whose text is the argument `body`, read as a value.
+    pub fn new(tool: impl Into<Text>, body: impl Into<Text>) -> Self {
+        Self { tool: tool.into(), body: body.into(), body_text: BodyText::Value, required: Vec::new() }
+    }
 
-    #[test]
-    fn set_of_tools_is_described_once() {
-        let tool = |name| DescribedTool::new(ToolDefinition::new(name, "", Value::Null));
-        let set = ToolSet::new().with(tool("time"));
-        let described = TextTools::from(&set);
-        assert!(Arc::ptr_eq(&described.0, &TextTools::from(&set.clone()).0));
-        let grown = TextTools::from(&set.with(tool("weather")));
-        assert!(grown.contains("weather") && !described.contains("weather"));
+    /// Reads the text unchanged, while it is generated, and leaves out these markers around it. If one is empty, the
+    /// text has no markers.
+    #[must_use]
+    pub fn with_verbatim_body(self, start: impl Into<Text>, end: impl Into<Text>) -> Self {
+        let markers = (start.into(), end.into());
+        let markers = Some(markers).filter(|(start, end)| !start.is_empty() && !end.is_empty());
+        Self { body_text: BodyText::Verbatim(markers), ..self }
+    }
+
+    /// Adds an argument without which the element is no call, and for which the start of a segment waits.
+    #[must_use]
+    pub fn with_required(mut self, argument: impl Into<Text>) -> Self {
+        self.required.push(argument.into());
+        self
     }
 }

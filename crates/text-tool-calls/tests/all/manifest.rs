@@ -3,9 +3,7 @@
 use advisor_core::ToolDefinition;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
-use text_tool_calls::{
-    CallEnd, JsonShape, ParserEvent, PromptFormat, TextCallParser, TextTools, ToolForm, ToolManifest,
-};
+use text_tool_calls::{ParserEvent, PromptFormat, TextCallParser, TextTools, ToolForm, ToolManifest};
 
 fn definitions() -> Vec<ToolDefinition> {
     let plan = json!({
@@ -53,7 +51,7 @@ fn calls_of(tools: &TextTools, format: PromptFormat, text: &str) -> Vec<(String,
         match event {
             ParserEvent::Opened(call) => calls.push((call.name.to_string(), String::new())),
             ParserEvent::Arguments(piece) => calls.last_mut().unwrap().1.push_str(&piece),
-            ParserEvent::Closed(end) => assert_eq!(end, CallEnd::Complete),
+            ParserEvent::Closed { complete } => assert!(complete),
             _ => {}
         }
     }
@@ -63,19 +61,15 @@ fn calls_of(tools: &TextTools, format: PromptFormat, text: &str) -> Vec<(String,
 #[test]
 fn examples_are_calls_that_the_parser_reads() {
     for format in PromptFormat::ALL {
-        for shape in [JsonShape::Tool, JsonShape::OpenAi, JsonShape::Gemini] {
-            for definition in &definitions() {
-                let manifest = ToolManifest::new(format, &definitions()).with_json_shape(shape);
-                let found = calls(format, &manifest.examples(definition));
-                assert!(!found.is_empty(), "{}", manifest.examples(definition));
-                for (name, arguments) in found {
-                    assert_eq!(name, definition.name.as_str());
-                    for required in definition.parameters["required"].as_array().into_iter().flatten() {
-                        assert!(
-                            arguments.get(required.as_str().unwrap()).is_some(),
-                            "{required} in {arguments}"
-                        );
-                    }
+        for definition in &definitions() {
+            let text = ToolManifest::new(format, [definition]).text();
+            let (_, examples) = text.split_once("Example:\n").unwrap();
+            let found = calls(format, examples);
+            assert!(!found.is_empty(), "{examples}");
+            for (name, arguments) in found {
+                assert_eq!(name, definition.name.as_str());
+                for required in definition.parameters["required"].as_array().into_iter().flatten() {
+                    assert!(arguments.get(required.as_str().unwrap()).is_some(), "{required} in {arguments}");
                 }
             }
         }
@@ -85,7 +79,7 @@ fn examples_are_calls_that_the_parser_reads() {
 #[test]
 fn description_in_xml_lists_arguments_as_elements() {
     let manifest = ToolManifest::new(PromptFormat::Xml, &definitions());
-    let schema = manifest.schema(&definitions()[0]);
+    let schema = manifest.text();
     for line in [
         "<tool name=\"plan\" description=\"Plans &amp; more.\">",
         "        <arg name=\"title\" type=\"string\" description=\"A &quot;short&quot; &lt;title&gt;.\" required=\"true\" />",
@@ -97,20 +91,6 @@ fn description_in_xml_lists_arguments_as_elements() {
     ] {
         assert!(schema.lines().any(|written| written == line), "{line}\n{schema}");
     }
-    assert!(manifest.schema(&definitions()[1]).contains("takes no arguments"));
-}
-
-#[test]
-fn description_in_json_has_the_shape_of_the_provider() {
-    let definition = &definitions()[1];
-    let schema = |shape| {
-        let manifest = ToolManifest::new(PromptFormat::Json, &definitions()).with_json_shape(shape);
-        serde_json::from_str::<Value>(&manifest.schema(definition)).unwrap()
-    };
-    let plain = json!({"name": "time", "description": "Tells the time.", "parameters": {"type": "object"}});
-    assert_eq!(schema(JsonShape::for_provider("OpenAI")), json!({"type": "function", "function": plain}));
-    assert_eq!(schema(JsonShape::for_provider("gemini")), plain);
-    assert_eq!(schema(JsonShape::for_provider("other")), plain);
 }
 
 #[test]
@@ -253,10 +233,9 @@ fn arguments() -> impl Strategy<Value = Map<String, Value>> {
 
 proptest! {
     #[test]
-    fn written_calls_are_read_back(arguments in arguments(), shape in 0..3_usize) {
-        let shape = [JsonShape::Tool, JsonShape::OpenAi, JsonShape::Gemini][shape];
+    fn written_calls_are_read_back(arguments in arguments()) {
         for format in PromptFormat::ALL {
-            let manifest = ToolManifest::new(format, &definitions()).with_json_shape(shape);
+            let manifest = ToolManifest::new(format, &definitions());
             let written = manifest.call("plan", &Value::Object(arguments.clone()).to_string());
             let read = calls(format, &format!("Well.\n{written}\nSo."));
             prop_assert_eq!(read, vec![("plan".to_owned(), Value::Object(arguments.clone()))], "{}", written);
@@ -293,7 +272,7 @@ fn registered_form_is_described_and_read_back() {
         "required": ["statement"],
     });
     let query = ToolDefinition::new("query", "Asks a database.", schema);
-    let form = ToolForm::new("query", "statement").with_alias("max", "limit");
+    let form = ToolForm::new("query", "statement");
     let tools = TextTools::new([&query]).with_form(form.clone());
     for format in PromptFormat::ALL {
         let manifest = ToolManifest::new(format, [&query]).with_form(form.clone());
@@ -301,7 +280,7 @@ fn registered_form_is_described_and_read_back() {
         let read = calls_of(&tools, format, &written);
         assert_eq!(read, [("query".to_owned(), json!({"statement": "a < b", "limit": 2}))], "{written}");
     }
-    let short = "<query max=\"3\">a &lt; b</query>";
+    let short = "<query limit=\"3\">a &lt; b</query>";
     let read = calls_of(&tools, PromptFormat::Xml, short);
     assert_eq!(read, [("query".to_owned(), json!({"limit": 3, "statement": "a < b"}))]);
     assert_eq!(calls_of(&TextTools::new([&query]), PromptFormat::Xml, short), []);
@@ -338,8 +317,9 @@ fn schema_in_json_has_only_what_tells_a_model_something() {
     });
     let definition = ToolDefinition::new("book", "Books.", parameters);
     for format in [PromptFormat::Json, PromptFormat::Sentinel] {
-        let schema = ToolManifest::new(format, [&definition]).schema(&definition);
-        let schema: Value = serde_json::from_str(&schema).unwrap();
+        let text = ToolManifest::new(format, [&definition]).text();
+        let schema = text.lines().find(|line| line.starts_with("{\"")).unwrap();
+        let schema: Value = serde_json::from_str(schema).unwrap();
         assert_eq!(schema["parameters"], kept);
     }
 }
@@ -371,9 +351,7 @@ fn law_r1_description_takes_a_multiple_of_the_definition() {
         let most = 20 * definition.parameters.to_string().len() + 8_192;
         for format in [PromptFormat::Xml, PromptFormat::Json, PromptFormat::Sentinel] {
             let manifest = ToolManifest::new(format, std::slice::from_ref(&definition));
-            for text in [manifest.schema(&definition), manifest.examples(&definition)] {
-                assert!(text.len() <= most, "{format:?}: {} bytes of {most}", text.len());
-            }
+            assert!(manifest.text().len() <= 2 * most, "{format:?}: {} bytes", manifest.text().len());
         }
     }
 }

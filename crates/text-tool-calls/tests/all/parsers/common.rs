@@ -2,9 +2,7 @@
 
 use advisor_core::ToolDefinition;
 use serde_json::{Value, json};
-use text_tool_calls::{
-    CallEnd, OpenedCall, ParserEvent, ParserSettings, TextCallParser, TextFormat, TextTools,
-};
+use text_tool_calls::{OpenedCall, ParserEvent, ParserLimits, TextCallParser, TextFormat, TextTools};
 
 pub(crate) fn tools() -> TextTools {
     let object = |properties: Value| json!({"type": "object", "properties": properties});
@@ -45,7 +43,7 @@ pub(crate) fn tools() -> TextTools {
 pub(crate) enum Item {
     Text(String),
     Markup(String),
-    Call { opened: OpenedCall, raw: String, body: String, arguments: String, end: Option<CallEnd> },
+    Call { opened: OpenedCall, raw: String, body: String, arguments: String, complete: Option<bool> },
 }
 
 pub(crate) fn items(events: &[ParserEvent]) -> Vec<Item> {
@@ -57,18 +55,20 @@ pub(crate) fn items(events: &[ParserEvent]) -> Vec<Item> {
                 raw: String::new(),
                 body: String::new(),
                 arguments: String::new(),
-                end: None,
+                complete: None,
             }),
-            (Some(Item::Call { raw, body, arguments, end: end @ None, .. }), event) => match event {
-                ParserEvent::Markup(text) => raw.push_str(text),
-                ParserEvent::Body(text) => {
-                    raw.push_str(text);
-                    body.push_str(text);
+            (Some(Item::Call { raw, body, arguments, complete: complete @ None, .. }), event) => {
+                match event {
+                    ParserEvent::Markup(text) => raw.push_str(text),
+                    ParserEvent::Body(text) => {
+                        raw.push_str(text);
+                        body.push_str(text);
+                    }
+                    ParserEvent::Arguments(text) => arguments.push_str(text),
+                    ParserEvent::Closed { complete: closed } => *complete = Some(*closed),
+                    event => panic!("{event:?} within a call"),
                 }
-                ParserEvent::Arguments(text) => arguments.push_str(text),
-                ParserEvent::Closed(closed) => *end = Some(*closed),
-                event => panic!("{event:?} within a call"),
-            },
+            }
             (Some(Item::Text(last)), ParserEvent::Text(text))
             | (Some(Item::Markup(last)), ParserEvent::Markup(text)) => last.push_str(text),
             (_, ParserEvent::Text(text)) => items.push(Item::Text(text.clone())),
@@ -84,16 +84,16 @@ pub(crate) fn shown(items: &[Item]) -> String {
     let one = |item: &Item| match item {
         Item::Text(text) => text.clone(),
         Item::Markup(_) => String::new(),
-        Item::Call { opened, arguments, end, .. } => {
-            let end = if end.is_some_and(CallEnd::is_complete) { "⟧" } else { "…" };
+        Item::Call { opened, arguments, complete, .. } => {
+            let end = if *complete == Some(true) { "⟧" } else { "…" };
             format!("⟦{} {arguments}{end}", opened.name)
         }
     };
     items.iter().map(one).collect()
 }
 
-pub(crate) fn parse(formats: &[TextFormat], settings: &ParserSettings, pieces: &[&str]) -> Vec<Item> {
-    let mut parser = TextCallParser::with_settings(formats.iter().copied(), &tools(), settings.clone());
+pub(crate) fn parse(formats: &[TextFormat], limits: ParserLimits, pieces: &[&str]) -> Vec<Item> {
+    let mut parser = TextCallParser::with_limits(formats.iter().copied(), &tools(), limits);
     let mut events = Vec::new();
     for piece in pieces {
         parser.push(piece, &mut events).unwrap();
@@ -112,26 +112,26 @@ pub(crate) fn parse(formats: &[TextFormat], settings: &ParserSettings, pieces: &
 }
 
 /// Parses a text whole, at every split, and character by character. Returns the one result.
-pub(crate) fn at_all_splits(formats: &[TextFormat], settings: &ParserSettings, text: &str) -> Vec<Item> {
-    let whole = parse(formats, settings, &[text]);
+pub(crate) fn at_all_splits(formats: &[TextFormat], limits: ParserLimits, text: &str) -> Vec<Item> {
+    let whole = parse(formats, limits, &[text]);
     for at in (1..text.len()).filter(|at| text.is_char_boundary(*at)) {
         let (left, right) = text.split_at(at);
-        assert_eq!(parse(formats, settings, &[left, right]), whole, "split before {right:?}");
+        assert_eq!(parse(formats, limits, &[left, right]), whole, "split before {right:?}");
     }
     let letters: Vec<String> = text.chars().map(String::from).collect();
     let letters: Vec<&str> = letters.iter().map(String::as_str).collect();
-    assert_eq!(parse(formats, settings, &letters), whole, "letter by letter");
+    assert_eq!(parse(formats, limits, &letters), whole, "letter by letter");
     whole
 }
 
 /// Checks examples: a text, and what is shown of it.
 pub(crate) fn check(format: TextFormat, examples: &[(&str, &str)]) {
-    check_with(&[format], &ParserSettings::default(), examples);
+    check_with(&[format], ParserLimits::default(), examples);
 }
 
-pub(crate) fn check_with(formats: &[TextFormat], settings: &ParserSettings, examples: &[(&str, &str)]) {
+pub(crate) fn check_with(formats: &[TextFormat], limits: ParserLimits, examples: &[(&str, &str)]) {
     for (text, expected) in examples {
-        let items = at_all_splits(formats, settings, text);
+        let items = at_all_splits(formats, limits, text);
         assert_eq!(shown(&items), *expected, "{text}");
     }
 }

@@ -1,8 +1,8 @@
 //! Calls in JSON: the shapes of providers, lists, fences and cut calls; other JSON stays text.
 
-use text_tool_calls::{OnCut, OnUnknownTool, ParserSettings, TextFormat};
+use text_tool_calls::{ParserLimits, TextFormat};
 
-use crate::parsers::common::{Item, at_all_splits, check, check_with};
+use crate::parsers::common::{Item, at_all_splits, check};
 
 const JSON: TextFormat = TextFormat::Json;
 
@@ -122,32 +122,43 @@ fn law_s5_a_list_never_loses_a_call() {
                 "[{\"name\": \"time\", \"args\": {}}, {\"name\": \"\", \"args\": {}}]",
                 "⟦time {}⟧⟦unnamed_tool {}⟧",
             ),
-            ("{\"tool_calls\": [{\"name\": \"time\"}, {\"na", "⟦time ⟧{\"na"),
+            ("{\"tool_calls\": [{\"name\": \"time\"}, {\"na", "⟦time ⟧, {\"na"),
         ],
     );
-    // A list that goes on with something else has ended.
     check(
         JSON,
         &[
-            ("[ {\"tool\": \"time\"} and text", "⟦time ⟧and text"),
             ("{\"tool_calls\": [{\"name\": \"time\"}], \"content\": \"a\", \"n\": 1} b", "⟦time ⟧ b"),
-            ("{\"tool_calls\": [{\"name\": \"time\"}] and", "⟦time ⟧and"),
+            // The text after a list that never ends is not lost.
+            ("[{\"tool\": \"time\"}, and text", "⟦time ⟧, and text"),
         ],
     );
-    let settings = ParserSettings::default().with_on_unknown_tool(OnUnknownTool::Call);
-    check_with(&[JSON], &settings, &[("{\"name\": \"x\", \"arguments\": {}}", "⟦x {}⟧")]);
-    let nameless = "{\"name\": \" \", \"arguments\": {}}";
-    check_with(&[JSON], &settings, &[(nameless, nameless)]);
 }
 
 #[test]
 fn law_s5_cut_call_is_incomplete() {
-    let cut = "{\"name\": \"weather\", \"arguments\": {\"city\": \"Os";
-    check(JSON, &[(cut, "⟦weather {\"city\": \"Os…")]);
-    check_with(
-        &[JSON],
-        &ParserSettings::default().with_on_cut(OnCut::Complete),
-        &[(cut, "⟦weather {\"city\": \"Os⟧")],
+    for (cut, expected) in [
+        ("{\"name\": \"weather\", \"arguments\": {\"city\": \"Os", "⟦weather {\"city\": \"Os…"),
+        ("{\"name\": \"weather\", \"arguments\": \"{\\\"city\\\": \\", "⟦weather {\"city\": \u{fffd}…"),
+        ("{\"tool\": {\"function\": \"time\", \"parameters\": {}}", "⟦time {}…"),
+        ("[{\"tool\": \"time\"}, {\"tool\": \"weather\"", "⟦time ⟧⟦weather …"),
+    ] {
+        check(JSON, &[(cut, expected)]);
+    }
+}
+
+/// What the model wrote goes on to the check of the arguments, also if it is no JSON.
+#[test]
+fn law_t2_broken_arguments_in_json_are_kept() {
+    check(
+        JSON,
+        &[
+            (
+                "{\"name\": \"weather\", \"arguments\": {\"city\": \"a\nb\"}}",
+                "⟦weather {\"city\": \"a\nb\"}⟧",
+            ),
+            ("{\"name\": \"weather\", \"arguments\": {\"city\": None,}}", "⟦weather {\"city\": None,}⟧"),
+        ],
     );
 }
 
@@ -202,7 +213,7 @@ fn fences_on_the_line_of_a_call_are_markup_only_around_calls() {
 #[test]
 fn ids_of_the_model_are_reported() {
     let text = "[{\"id\": \"a\", \"name\": \"time\", \"arguments\": {}}]";
-    let items = at_all_splits(&[JSON], &ParserSettings::default(), text);
+    let items = at_all_splits(&[JSON], ParserLimits::default(), text);
     let [Item::Markup(_), Item::Call { opened, body, .. }, Item::Markup(end)] = items.as_slice() else {
         panic!("{items:?}")
     };

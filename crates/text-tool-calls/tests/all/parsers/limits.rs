@@ -1,13 +1,13 @@
 //! Bounds of a parser: the undecided text, the length of a call, and the number of calls.
 
-use text_tool_calls::{ParserError, ParserEvent, ParserLimits, ParserSettings, TextCallParser, TextFormat};
+use text_tool_calls::{ParserError, ParserEvent, ParserLimits, TextCallParser, TextFormat};
 
 use crate::parsers::common::{check_with, tools};
 
-fn small() -> ParserSettings {
+fn small() -> ParserLimits {
     let mut limits = ParserLimits::default();
     (limits.undecided, limits.call) = (40, 100);
-    ParserSettings::default().with_limits(limits)
+    limits
 }
 
 #[test]
@@ -19,7 +19,7 @@ fn law_r1_undecided_text_beyond_its_bound_is_text() {
         format!("[[SEG_START {{\"type\": \"text\", \"x\": \"{long}\"}}]]x[[SEG_END]]"),
         format!("<|tool_call_begin|>{long}<|tool_call_argument_begin|>"),
     ] {
-        check_with(&TextFormat::ALL, &small(), &[(text.as_str(), text.as_str())]);
+        check_with(&TextFormat::ALL, small(), &[(text.as_str(), text.as_str())]);
     }
 }
 
@@ -28,14 +28,11 @@ fn law_r1_at_most_the_undecided_text_is_held_back() {
     for (format, text, most) in [
         (TextFormat::Xml, format!("<write_file path=\"a\">{}", "x".repeat(1000)), 20),
         (TextFormat::Xml, format!("<tool name=\"weather\"><arg name=\"city\">{}", "x ".repeat(500)), 21),
-        (
-            TextFormat::Json,
-            format!("{{\"name\": \"weather\", \"arguments\": {{\"city\": \"{}", "x".repeat(1000)),
-            34,
-        ),
+        (TextFormat::Json, format!("{{\"name\": \"Ann\", \"about\": \"{}", "x".repeat(20_000)), 8192),
+        (TextFormat::Json, format!("{{\"about\": \"{}", "x".repeat(1000)), 8),
         (TextFormat::Sentinel, "[[a]] ".repeat(200), 2),
-        (TextFormat::Kimi, format!("<|tool_calls_section_begin|>{}", " ".repeat(1000)), 27),
-        (TextFormat::DeepSeek, format!("<|DSML|function_calls>{}", " ".repeat(1000)), 21),
+        (TextFormat::Kimi, format!("<|tool_calls_section_begin|>{}", " ".repeat(3000)), 1024),
+        (TextFormat::DeepSeek, format!("<|DSML|function_calls>{}", " ".repeat(3000)), 1024),
     ] {
         let mut parser = TextCallParser::new([format], &tools());
         let mut events = Vec::new();
@@ -51,7 +48,6 @@ fn law_r1_at_most_the_undecided_text_is_held_back() {
 fn law_r1_one_call_too_many_is_an_error() {
     let mut limits = ParserLimits::default();
     limits.calls = 2;
-    let settings = ParserSettings::default().with_limits(limits);
     for (text, more) in [
         ("<tool name=\"time\"/><tool name=\"time\"/>", "<tool name=\"time\"/>"),
         (
@@ -66,7 +62,7 @@ fn law_r1_one_call_too_many_is_an_error() {
     ] {
         let whole = format!("{text}{more}");
         for pieces in [vec![whole.as_str()], whole.split("").collect()] {
-            let mut parser = TextCallParser::with_settings(TextFormat::ALL, &tools(), settings.clone());
+            let mut parser = TextCallParser::with_limits(TextFormat::ALL, &tools(), limits);
             let mut events = Vec::new();
             let mut results = pieces.iter().map(|piece| parser.push(piece, &mut events));
             let error = results.find_map(Result::err).unwrap();
@@ -85,7 +81,7 @@ fn law_r1_too_long_call_is_an_error() {
         format!("{{\"tool\": \"time\", \"arguments\": {{\"a\": \"{}\"}}}}", "x".repeat(100)),
     ] {
         for pieces in [vec![text.as_str()], text.split("").collect()] {
-            let mut parser = TextCallParser::with_settings(TextFormat::ALL, &tools(), small());
+            let mut parser = TextCallParser::with_limits(TextFormat::ALL, &tools(), small());
             let mut events = Vec::new();
             let mut results = pieces.iter().map(|piece| parser.push(piece, &mut events));
             let error = results.find_map(Result::err).unwrap();

@@ -1,6 +1,6 @@
 //! Several formats are read at once, and without formats all is text.
 
-use text_tool_calls::{ParserSettings, TextFormat};
+use text_tool_calls::{ParserLimits, TextFormat};
 
 use crate::parsers::common::check_with;
 
@@ -8,7 +8,7 @@ use crate::parsers::common::check_with;
 fn law_s5_several_formats_can_be_read_at_once() {
     check_with(
         &TextFormat::ALL,
-        &ParserSettings::default(),
+        ParserLimits::default(),
         &[
             (
                 "<tool name=\"time\"/> {\"tool\": \"time\"} [[SEG_START {\"type\": \"tool\", \"name\": \"time\"}]][[SEG_END]]",
@@ -26,5 +26,5 @@ fn law_s5_several_formats_can_be_read_at_once() {
 #[test]
 fn without_formats_all_is_text() {
     let text = "<tool name=\"time\"/> {\"tool\": \"time\"}\n```\n";
-    check_with(&[], &ParserSettings::default(), &[(text, text)]);
+    check_with(&[], ParserLimits::default(), &[(text, text)]);
 }

@@ -1,7 +1,7 @@
 //! Any text in any formats gives the same events at any split.
 
 use proptest::prelude::*;
-use text_tool_calls::{OnCut, ParserLimits, ParserSettings, TextFormat};
+use text_tool_calls::{ParserLimits, TextFormat};
 
 use crate::parsers::common::parse;
 
@@ -83,13 +83,11 @@ fn text() -> impl Strategy<Value = String> {
     prop::collection::vec(token, 0..24).prop_map(|tokens| tokens.concat())
 }
 
-fn settings() -> impl Strategy<Value = ParserSettings> {
-    let limit = prop::sample::select(vec![16, 64, 8192]);
-    (any::<bool>(), limit).prop_map(|(lenient, undecided)| {
+fn limits() -> impl Strategy<Value = ParserLimits> {
+    prop::sample::select(vec![16, 64, 8192]).prop_map(|undecided| {
         let mut limits = ParserLimits::default();
         limits.undecided = undecided;
-        let on_cut = if lenient { OnCut::Complete } else { OnCut::Incomplete };
-        ParserSettings::default().with_limits(limits).with_on_cut(on_cut)
+        limits
     })
 }
 
@@ -100,11 +98,11 @@ fn law_s5_long_space_gives_the_same_events() {
         for bytes in (1020..1030).chain([3000]) {
             let text = format!("{}<tool name=\"time\"/>", letter.repeat(bytes / letter.len()));
             for text in [format!("Now.{text}"), format!("<tool name=\"time\"/>{text}"), text] {
-                let (formats, settings) = ([TextFormat::Xml], ParserSettings::default());
+                let (formats, limits) = ([TextFormat::Xml], ParserLimits::default());
                 let letters: Vec<String> = text.chars().map(String::from).collect();
                 let letters: Vec<&str> = letters.iter().map(String::as_str).collect();
-                let whole = parse(&formats, &settings, &[&text]);
-                assert_eq!(parse(&formats, &settings, &letters), whole, "{bytes} bytes of {letter:?}");
+                let whole = parse(&formats, limits, &[&text]);
+                assert_eq!(parse(&formats, limits, &letters), whole, "{bytes} bytes of {letter:?}");
             }
         }
     }
@@ -114,18 +112,18 @@ proptest! {
     #[test]
     fn law_s5_any_split_gives_the_same_events(
         text in text(),
-        settings in settings(),
+        limits in limits(),
         formats in prop::sample::subsequence(TextFormat::ALL.to_vec(), 0..=5),
         cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..6),
     ) {
-        let whole = parse(&formats, &settings, &[&text]);
+        let whole = parse(&formats, limits, &[&text]);
         let mut cuts: Vec<_> = cuts.iter().map(|cut| text.floor_char_boundary(cut.index(text.len() + 1))).collect();
         cuts.extend([0, text.len()]);
         cuts.sort_unstable();
         let pieces: Vec<&str> = cuts.windows(2).map(|cut| &text[cut[0]..cut[1]]).collect();
-        prop_assert_eq!(&parse(&formats, &settings, &pieces), &whole, "{:?}", pieces);
+        prop_assert_eq!(&parse(&formats, limits, &pieces), &whole, "{:?}", pieces);
         let letters: Vec<String> = text.chars().map(String::from).collect();
         let letters: Vec<&str> = letters.iter().map(String::as_str).collect();
-        prop_assert_eq!(&parse(&formats, &settings, &letters), &whole, "letters of {:?}", text);
+        prop_assert_eq!(&parse(&formats, limits, &letters), &whole, "letters of {:?}", text);
     }
 }

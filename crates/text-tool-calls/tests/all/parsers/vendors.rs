@@ -1,8 +1,8 @@
 //! Calls in the markup of DeepSeek, newer and older, and of Kimi.
 
-use text_tool_calls::{OnCut, OnUnknownTool, ParserSettings, TextFormat};
+use text_tool_calls::{ParserLimits, TextFormat};
 
-use crate::parsers::common::{Item, at_all_splits, check, check_with};
+use crate::parsers::common::{Item, at_all_splits, check};
 
 #[test]
 fn law_s5_deepseek_markup_is_read() {
@@ -85,22 +85,6 @@ fn law_t2_deepseek_text_between_parameters_is_kept() {
     ] {
         check(TextFormat::DeepSeek, &[(call(body).as_str(), format!("⟦weather {arguments}⟧").as_str())]);
     }
-    let cut = format!("<|DSML|invoke name=\"weather\">{city}</|DSML|inv");
-    let lenient = ParserSettings::default().with_on_cut(OnCut::Complete);
-    check_with(&[TextFormat::DeepSeek], &lenient, &[(cut.as_str(), "⟦weather {\"city\":\"Oslo\"}⟧")]);
-}
-
-#[test]
-fn unknown_tools_of_vendors_are_text_by_choice() {
-    let settings = ParserSettings::default().with_on_unknown_tool(OnUnknownTool::Text);
-    for text in [
-        "<|DSML|invoke name=\"other\"></|DSML|invoke>",
-        "<|tool_call_begin|>functions.other:0<|tool_call_argument_begin|>{}<|tool_call_end|>",
-        "<｜tool▁call▁begin｜>other<｜tool▁sep｜>{}<｜tool▁call▁end｜>",
-        "<｜tool▁call▁begin｜>function<｜tool▁sep｜>other\n```json\n{}\n```<｜tool▁call▁end｜>",
-    ] {
-        check_with(&TextFormat::ALL, &settings, &[(text, text)]);
-    }
 }
 
 #[test]
@@ -123,7 +107,7 @@ fn law_s5_kimi_markup_is_read() {
             ),
         ],
     );
-    let items = at_all_splits(&[TextFormat::Kimi], &ParserSettings::default(), markup);
+    let items = at_all_splits(&[TextFormat::Kimi], ParserLimits::default(), markup);
     let ids: Vec<_> = items
         .iter()
         .filter_map(|item| match item {

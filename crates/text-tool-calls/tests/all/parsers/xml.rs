@@ -2,11 +2,9 @@
 
 use advisor_core::ToolDefinition;
 use serde_json::json;
-use text_tool_calls::{
-    OnCut, OnUnknownTool, ParserSettings, TextCallParser, TextFormat, TextTools, ToolForm,
-};
+use text_tool_calls::{ParserLimits, TextCallParser, TextFormat, TextTools, ToolForm};
 
-use crate::parsers::common::{Item, at_all_splits, check, check_with, items, shown};
+use crate::parsers::common::{Item, at_all_splits, check, items, shown};
 
 const XML: TextFormat = TextFormat::Xml;
 
@@ -25,7 +23,6 @@ fn law_s5_arguments_are_elements_with_names() {
             ),
             ("<TOOL other=\"x\" NAME=\"time\" ></TOOL>", "⟦time {}⟧"),
             ("<tool name=\"time\"/>", "⟦time {}⟧"),
-            ("<tool name=\"time\"><!-- no <arg> at all --></tool>", "⟦time {}⟧"),
             // The older form: an element per argument.
             (
                 "<tool name=\"weather\"><arguments><city>Oslo</city><days> 3 </days></arguments></tool>",
@@ -36,8 +33,7 @@ fn law_s5_arguments_are_elements_with_names() {
                 "<tool name=\"weather\" days=\"2\"><arg name=\"city\">a</arg><arg name=\"days\">3</arg></tool>",
                 "⟦weather {\"days\":2,\"city\":\"a\"}⟧",
             ),
-            // Text between elements is left out; a body without elements is the arguments as they are.
-            ("<tool name=\"weather\"><arg name=\"city\">a</arg> hm </tool>", "⟦weather {\"city\":\"a\"}⟧"),
+            // A body without elements is the arguments as they are.
             ("<tool name=\"weather\">\n{\"city\": \"Oslo\"}</tool>", "⟦weather {\"city\": \"Oslo\"}⟧"),
             ("<tool name=\"weather\">Oslo</tool>", "⟦weather Oslo⟧"),
         ],
@@ -54,7 +50,7 @@ fn law_t2_broken_arguments_in_xml_are_kept() {
         (&format!("{city}<arg name=days>3</arg>"), "{\"city\":\"Oslo\"<arg name=days>3</arg>"),
         (
             &format!("{city} hm <ARG name=\"days\" x>3</ARG>"),
-            "{\"city\":\"Oslo\"<ARG name=\"days\" x>3</ARG>",
+            "{\"city\":\"Oslo\"hm <ARG name=\"days\" x>3</ARG>",
         ),
         (&format!("{city}<days =3>3</days>"), "{\"city\":\"Oslo\"<days =3>3</days>"),
         (
@@ -64,9 +60,8 @@ fn law_t2_broken_arguments_in_xml_are_kept() {
         (&format!("{city}<arg name=\"days>3</arg>"), "{\"city\":\"Oslo\"<arg name=\"days>3</arg>"),
         ("<arguments>{\"city\": \"Oslo\"}</arguments>", "{\"city\": \"Oslo\"}</arguments>"),
         ("<arguments>Oslo</arguments>", "Oslo</arguments>"),
-        ("<!-- The city: -->\n{\"city\": \"Oslo\"}", "{\"city\": \"Oslo\"}"),
-        // Other text is left out.
-        (&format!("<arguments>\n{city} a < b, <b x> \n</arguments> hm"), "{\"city\":\"Oslo\"}"),
+        (&format!("{city} hm "), "{\"city\":\"Oslo\"hm "),
+        (&format!("<arguments>{city}\n</arguments>\n"), "{\"city\":\"Oslo\"}"),
     ] {
         check(XML, &[(call(body).as_str(), format!("⟦weather {expected}⟧").as_str())]);
     }
@@ -126,10 +121,6 @@ fn law_s5_entities_are_decoded_once_in_values() {
                 "<tool name=\"weather\"><arg name=\"city\"> <![CDATA[ <b>&amp;</b> ]]></arg></tool>",
                 "⟦weather {\"city\":\" <b>&amp;</b> \"}⟧",
             ),
-            (
-                "<tool name=\"weather\"><arg name=\"city\"><![CDATA[a]]>b</arg>]]></arg></tool>",
-                "⟦weather {\"city\":\"a]]>b</arg>\"}⟧",
-            ),
             ("<run_bash>cd a &amp;&amp; ls</run_bash>", "⟦run_bash {\"command\":\"cd a && ls\"}⟧"),
         ],
     );
@@ -150,17 +141,12 @@ fn law_s5_short_forms_are_calls_of_their_tool() {
             ("<write_file path=\"\">x</write_file>", "<write_file path=\"\">x</write_file>"),
             ("<run_bash>\n# list\nls -la\n</run_bash>", "⟦run_bash {\"command\":\"# list\\nls -la\"}⟧"),
             (
-                "<run_bash timeoutSeconds=\"5\" background=\"true\">ls</run_bash>",
+                "<run_bash timeout_seconds=\"5\" background=\"true\">ls</run_bash>",
                 "⟦run_bash {\"timeout_seconds\":5,\"command\":\"ls\"}⟧",
             ),
-            ("<run_bash cmd=\"ls\"></run_bash>", "⟦run_bash {\"command\":\"ls\"}⟧"),
-            ("<run_bash cmd=\"a\" command=\"b\">\n</run_bash>", "⟦run_bash {\"command\":\"b\"}⟧"),
-            ("<run_bash command=\"a\">b</run_bash>", "⟦run_bash {\"command\":\"b\"}⟧"),
+            // The first value of an argument counts.
+            ("<run_bash command=\"a\">b</run_bash>", "⟦run_bash {\"command\":\"a\"}⟧"),
             ("<run_bash command=\"a\"/>", "⟦run_bash {\"command\":\"a\"}⟧"),
-            (
-                "<tool name=\"run_bash\" timeout_seconds=\"5\"><arg name=\"command\">ls</arg><arg name=\"timeoutSeconds\">7</arg><arg name=\"background\">true</arg></tool>",
-                "⟦run_bash {\"timeout_seconds\":5,\"command\":\"ls\"}⟧",
-            ),
             (
                 "<run_bash>ls</run_bash><tool name=\"time\"></tool>.",
                 "⟦run_bash {\"command\":\"ls\"}⟧⟦time {}⟧.",
@@ -220,32 +206,19 @@ fn law_s5_apparent_call_stays_text() {
     ] {
         check(XML, &[(text, text)]);
     }
-    let settings = ParserSettings::default().with_on_unknown_tool(OnUnknownTool::Text);
-    check_with(&[XML], &settings, &[("<tool name=\"x\"></tool>", "<tool name=\"x\"></tool>")]);
     check(XML, &[("<tool name=\"x\"></tool>", "⟦x {}⟧"), ("<tool <tool name=\"time\"/>", "<tool ⟦time {}⟧")]);
 }
 
 #[test]
-fn law_s5_cut_call_is_complete_only_if_chosen() {
-    let cut = "<tool name=\"weather\"><arg name=\"city\">Os &am";
+fn law_s5_cut_call_is_incomplete() {
     check(
         XML,
         &[
-            (cut, "⟦weather {\"city\":\"Os &am…"),
+            ("<tool name=\"weather\"><arg name=\"city\">Os &am", "⟦weather …"),
+            ("<tool name=\"weather\"><arg name=\"city\">a</arg></to", "⟦weather {\"city\":\"a\"</to…"),
             ("<tool name=\"time\">", "⟦time …"),
             ("<write_file path=\"a\">x</write_fi", "⟦write_file {\"path\":\"a\",\"content\":\"x</write_fi…"),
             ("<tool name=\"plan\"><arg name=\"names\"><item>a</item>", "⟦plan …"),
-        ],
-    );
-    let lenient = ParserSettings::default().with_on_cut(OnCut::Complete);
-    check_with(
-        &[XML],
-        &lenient,
-        &[
-            (cut, "⟦weather {\"city\":\"Os &am\"}⟧"),
-            ("<tool name=\"time\">", "⟦time {}⟧"),
-            ("<tool name=\"plan\"><arg name=\"names\"><item>a</item>", "⟦plan {\"names\":[\"a\"]}⟧"),
-            ("<tool name=\"weather\">{\"city\": ", "⟦weather {\"city\": ⟧"),
         ],
     );
 }
@@ -270,7 +243,7 @@ fn white_space_and_fences_around_calls_are_markup() {
 #[test]
 fn the_text_of_a_call_is_kept_as_it_was_written() {
     let text = "<tool name=\"weather\"> <arg name=\"city\">a &amp; b</arg></tool>";
-    let items = at_all_splits(&[XML], &ParserSettings::default(), text);
+    let items = at_all_splits(&[XML], ParserLimits::default(), text);
     let [Item::Call { raw, body, .. }] = items.as_slice() else { panic!("{items:?}") };
     assert_eq!((raw.as_str(), body.as_str()), (text, " <arg name=\"city\">a &amp; b</arg>"));
 }

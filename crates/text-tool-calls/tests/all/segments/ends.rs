@@ -1,15 +1,11 @@
-//! Ends of segments: finalized, interrupted, failed and restarted answers, and exceeded bounds. Also panics
-//! of callbacks, and the JSON form of events.
-
-use std::sync::{Arc, Mutex};
+//! Ends of segments: finalized, interrupted, failed and restarted answers, and exceeded bounds. Also
+//! the JSON form of events.
 
 use advisor_core::{Chunk, Delta};
-use text_tool_calls::segments::{
-    BrokenEnd, SegmentError, SegmentEvent, SegmentEventType, SegmentHandler, SegmentType,
-};
-use text_tool_calls::{OnCut, ParserError, ParserLimits, ParserSettings, TextFormat};
+use text_tool_calls::segments::{BrokenEnd, SegmentEvent, SegmentEventType, SegmentHandler, SegmentType};
+use text_tool_calls::{ParserError, ParserLimits, TextFormat};
 
-use crate::segments::common::{answer, arguments, call, chunks, invocations, run, short, texts, tools};
+use crate::segments::common::{answer, arguments, call, chunks, run, short, texts, tools};
 
 const CUT: [&str; 2] = ["a <tool name=\"weather\">", "<arg name=\"city\">O"];
 
@@ -20,7 +16,7 @@ fn open(pieces: &[&str]) -> Vec<Chunk> {
 }
 
 fn parsing() -> SegmentHandler {
-    SegmentHandler::parsing(TextFormat::Xml, &tools(), ParserSettings::default())
+    SegmentHandler::parsing(TextFormat::Xml, &tools())
 }
 
 #[test]
@@ -100,35 +96,18 @@ fn broken_end_names_its_tool_and_follows_a_start() {
     }
 }
 
-/// The policy for cut calls is about an answer that ends, not about one that is broken off.
 #[test]
-fn broken_off_call_is_no_invocation_under_any_policy() {
-    let path_last = "<tool name=\"write_file\"><arg name=\"content\">x</arg><arg name=\"path\">src";
+fn undecided_call_of_a_broken_answer_is_no_invocation() {
     // The inner tag is the value of an attribute, unless the text ends before the quote.
-    let undecided = "<tool name=\"<tool name='time'/>";
-    let with_policy = |on_cut| {
-        let settings = ParserSettings::default().with_on_cut(on_cut);
-        SegmentHandler::parsing(TextFormat::Xml, &tools(), settings)
-    };
-    let ends: [fn(&mut SegmentHandler) -> Vec<SegmentEvent>; 2] =
-        [|handler| handler.finalize_interrupted("stopped"), |handler| handler.finalize_failed("stopped")];
-    for text in [CUT.concat().as_str(), path_last, undecided] {
-        for end in ends {
-            let [strict, lenient] = [OnCut::Incomplete, OnCut::Complete].map(|on_cut| {
-                let mut handler = with_policy(on_cut);
-                open(&[text]).iter().for_each(|chunk| drop(handler.feed(chunk).unwrap()));
-                end(&mut handler);
-                assert_eq!(handler.invocations().count(), 0, "{on_cut:?}: {text}");
-                short(handler.events())
-            });
-            assert_eq!(lenient, strict);
-            let last = lenient.last().unwrap();
-            assert!(last.starts_with("call_1 ") && last.ends_with(": stopped"), "{lenient:?}");
-        }
-        let mut whole = with_policy(OnCut::Complete);
-        run(&mut whole, &texts([text]));
-        assert_eq!(whole.invocations().count(), 1, "at the end of the answer, it is one");
-    }
+    let text = "<tool name=\"<tool name='time'/>";
+    let mut broken = parsing();
+    open(&[text]).iter().for_each(|chunk| drop(broken.feed(chunk).unwrap()));
+    broken.finalize_interrupted("stopped");
+    assert_eq!(short(broken.events()).last().unwrap(), "call_1 interrupted: stopped");
+    assert_eq!(broken.invocations().count(), 0);
+    let mut whole = parsing();
+    run(&mut whole, &texts([text]));
+    assert_eq!(whole.invocations().count(), 1, "at the end of the answer, it is one");
 }
 
 #[test]
@@ -151,7 +130,7 @@ fn finalize_ends_open_segments_once() {
     }
     assert_eq!(short(&handler.finalize().unwrap()), ["call_1 failed: the answer ended within the call"]);
     assert_eq!(handler.finalize().unwrap(), []);
-    assert_eq!(handler.feed(&open(&["a"])[0]), Err(SegmentError::Finalized));
+    assert_eq!(handler.feed(&open(&["a"])[0]), Err(ParserError::Ended));
     handler.reset();
     assert_eq!((handler.events().len(), handler.invocations().count()), (0, 0));
     assert_eq!(run(&mut handler, &texts(["a"])).len(), 3);
@@ -201,54 +180,18 @@ fn run_again(handler: &mut SegmentHandler, chunks: &[Chunk]) -> Vec<String> {
 }
 
 #[test]
-fn panicking_callbacks_do_not_stop_the_handler() {
-    let seen = Arc::new(Mutex::new(Vec::new()));
-    let (events, calls) = (Arc::clone(&seen), Arc::clone(&seen));
-    let mut handler = SegmentHandler::native(&tools())
-        .on_event(move |event: &SegmentEvent| {
-            events.lock().unwrap().push(format!("{:?}", event.event_type));
-            assert!(event.segment_type.is_none(), "this panic is caught");
-        })
-        .on_invocation(move |invocation| {
-            calls.lock().unwrap().push(invocation.name.to_string());
-        });
-    run(&mut handler, &chunks([call(0, "c1", "time")]));
-    assert_eq!(*seen.lock().unwrap(), ["Start", "End", "time"]);
-    assert_eq!(invocations(&handler), ["c1 time {}"]);
-}
-
-#[test]
-fn panicking_callback_of_invocations_does_no_harm() {
-    let seen = Arc::new(Mutex::new(Vec::new()));
-    let calls = Arc::clone(&seen);
-    let mut handler = SegmentHandler::native(&tools()).on_invocation(move |invocation| {
-        calls.lock().unwrap().push(invocation.id.to_string());
-        panic!("this panic is caught");
-    });
-    let answer = chunks([call(0, "c1", "time"), call(1, "c2", "time"), Delta::text("a")]);
-    for _ in 0..2 {
-        let events = run(&mut handler, &answer);
-        assert_eq!(events.last().unwrap(), "text_1 end");
-        assert_eq!(invocations(&handler), ["c1 time {}", "c2 time {}"]);
-        handler.reset();
-    }
-    assert_eq!(*seen.lock().unwrap(), ["c1", "c2", "c1", "c2"], "each is called back, after a panic, too");
-}
-
-#[test]
 fn law_r1_too_long_call_fails_its_segment() {
     let mut limits = ParserLimits::default();
     limits.call = 30;
-    let settings = ParserSettings::default().with_limits(limits);
-    let mut handler = SegmentHandler::parsing(TextFormat::Xml, &tools(), settings);
+    let mut handler = SegmentHandler::parsing(TextFormat::Xml, &tools()).with_limits(limits);
     let chunks = texts(["<write_file path=\"a\">", "0123456789"]);
     let results: Vec<_> = chunks[..3].iter().map(|chunk| handler.feed(chunk).map(|_| ())).collect();
-    assert_eq!(results, [Ok(()), Ok(()), Err(SegmentError::Parser(ParserError::CallTooLong { limit: 30 }))]);
+    assert_eq!(results, [Ok(()), Ok(()), Err(ParserError::CallTooLong { limit: 30 })]);
     let last = handler.events().last().unwrap();
     assert!(
         short(std::slice::from_ref(last))[0].starts_with("call_1 failed: a tool call in the text is longer")
     );
-    assert_eq!(handler.feed(&chunks[0]), Err(SegmentError::Finalized));
+    assert_eq!(handler.feed(&chunks[0]), Err(ParserError::Ended));
 }
 
 /// The bound on calls holds for all texts of an answer together, and for each answer anew.
@@ -256,8 +199,7 @@ fn law_r1_too_long_call_fails_its_segment() {
 fn law_r1_one_call_too_many_over_several_texts_fails() {
     let mut limits = ParserLimits::default();
     limits.calls = 3;
-    let settings = ParserSettings::default().with_limits(limits);
-    let mut handler = SegmentHandler::parsing(TextFormat::Xml, &tools(), settings);
+    let mut handler = SegmentHandler::parsing(TextFormat::Xml, &tools()).with_limits(limits);
     let two = "<tool name=\"time\"/><tool name=\"time\"/>";
     let text = |block| Delta::text(two).with_block(block);
     let [one, both] = [1, 2].map(|round| answer(round, [text(1), text(2)].into_iter().take(round as usize)));
@@ -266,8 +208,8 @@ fn law_r1_one_call_too_many_over_several_texts_fails() {
     }
     assert_eq!(handler.invocations().count(), 2);
     let error = both.iter().find_map(|chunk| handler.feed(chunk).err()).unwrap();
-    assert_eq!(error, SegmentError::Parser(ParserError::TooManyCalls { limit: 3 }));
-    assert_eq!(handler.invocations().count(), 4, "those within the bound were read");
+    assert_eq!(error, ParserError::TooManyCalls { limit: 3 });
+    assert_eq!(handler.invocations().count(), 5, "those within the bound were read");
     handler.reset();
     for chunk in &one {
         handler.feed(chunk).unwrap();

@@ -32,21 +32,3 @@ fn format_chooses_how_calls_are_read() {
         assert_eq!(native.invocations().count(), 0);
     }
 }
-
-#[test]
-fn format_of_a_provider_is_a_default() {
-    for (chosen, provider, call) in [
-        (None, "anthropic", "<tool name=\"time\"/>"),
-        (None, "openai", "{\"tool\": \"time\"}"),
-        (None, "gemini", "{\"tool\": \"time\"}"),
-        (Some("xml"), "openai", "<tool name=\"time\"/>"),
-        (Some("JSON "), "anthropic", "{\"tool\": \"time\"}"),
-        (Some("sentinel"), "gemini", "[[SEG_START {\"type\": \"tool\", \"name\": \"time\"}]][[SEG_END]]"),
-    ] {
-        let default = ToolCallFormat::Text(PromptFormat::for_provider(provider));
-        let format = chosen.map_or(default, |name| name.parse().unwrap());
-        let mut handler = SegmentHandler::new(format, &tools());
-        run(&mut handler, &texts([call]));
-        assert_eq!(invocations(&handler), ["call_1 time {}"], "{chosen:?} for {provider}");
-    }
-}

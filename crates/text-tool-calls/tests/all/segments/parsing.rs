@@ -1,13 +1,13 @@
 //! Segments of calls in the text: every format and every split gives the same invocations.
 
 use advisor_core::{Delta, DeltaKind};
+use text_tool_calls::TextFormat;
 use text_tool_calls::segments::SegmentHandler;
-use text_tool_calls::{OnCut, ParserSettings, TextFormat};
 
 use crate::segments::common::{arguments, call, chunks, invocations, run, short, texts, tools};
 
 fn parsing(format: TextFormat) -> SegmentHandler {
-    SegmentHandler::parsing(format, &tools(), ParserSettings::default()).with_id_prefix("t:")
+    SegmentHandler::parsing(format, &tools()).with_id_prefix("t:")
 }
 
 #[test]
@@ -130,16 +130,12 @@ fn both_kinds_of_calls_can_be_in_one_answer() {
 }
 
 #[test]
-fn cut_call_is_an_invocation_only_if_chosen() {
+fn cut_call_is_no_invocation() {
     let text = "<tool name=\"weather\"><arg name=\"city\">Os";
     let mut handler = parsing(TextFormat::Xml);
     let events = run(&mut handler, &texts([text]));
     assert_eq!(events.last().unwrap(), "t:call_1 failed: the answer ended within the call");
     assert_eq!(handler.invocations().count(), 0);
-    let settings = ParserSettings::default().with_on_cut(OnCut::Complete);
-    let mut handler = SegmentHandler::parsing(TextFormat::Xml, &tools(), settings);
-    run(&mut handler, &texts([text]));
-    assert_eq!(invocations(&handler), ["call_1 weather {\"city\":\"Os\"}"]);
 }
 
 #[test]

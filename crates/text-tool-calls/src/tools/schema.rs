@@ -1,38 +1,9 @@
-//! `ArgumentSchema`, `Schema` and `leaf_value`: the schema of arguments, its parts, and the value of a text according
-//! to it.
-
-use std::sync::Arc;
+//! `Schema`: a part of the schema of a tool's arguments, and the value of a text according to it.
 
 use serde_json::{Map, Value};
 
 /// The number of references and alternatives that are followed from one schema.
 const MAX_STEPS: usize = 8;
-
-/// The conversion of the text of an argument to a value.
-#[derive(Debug, Clone)]
-pub(crate) enum ValueKind {
-    /// A string: the text itself.
-    Text,
-    /// A value of this schema, which needs the whole text.
-    Other(ArgumentSchema),
-}
-
-/// The schema of one argument of a tool. It shares the schema of the tool.
-#[derive(Debug, Clone)]
-pub(crate) struct ArgumentSchema {
-    tool: Arc<Value>,
-    argument: String,
-}
-
-impl ArgumentSchema {
-    pub(crate) fn new(tool: Arc<Value>, argument: &str) -> Self {
-        Self { tool, argument: argument.to_owned() }
-    }
-
-    pub(crate) fn schema(&self) -> Schema<'_> {
-        Schema::new(&self.tool).property(&self.argument)
-    }
-}
 
 /// A schema that allows nothing.
 static NO_SCHEMA: Value = Value::Null;

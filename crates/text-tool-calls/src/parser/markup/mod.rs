@@ -1,4 +1,0 @@
-//! Tags and entities.
-
-pub(crate) mod entities;
-pub(super) mod tag;

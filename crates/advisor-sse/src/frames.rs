@@ -33,18 +33,9 @@ use serde_json::Value;
 pub struct Frames {
     bytes: Vec<u8>,
     next: EventId,
-    ids: Ids,
+    /// What stands before the id of each event; `None` without ids.
+    ids: Option<String>,
     received: Option<EventId>,
-}
-
-/// Whether server-sent events have an `id` line.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-enum Ids {
-    #[default]
-    Omitted,
-    Written,
-    /// Written behind the name of the stream, and a colon.
-    WrittenOf(String),
 }
 
 impl Frames {
@@ -57,21 +48,21 @@ impl Frames {
     /// Writes the id of each server-sent event, for clients that reconnect.
     #[must_use]
     pub fn with_ids(self) -> Self {
-        Self { ids: Ids::Written, ..self }
+        Self { ids: Some(String::new()), ..self }
     }
 
     /// Writes the id of each server-sent event behind the name of its stream, such as `t1:12.0`. So the id that a client
     /// sends tells which stream it has read.
     #[must_use]
     pub fn with_ids_of(self, stream: impl Into<String>) -> Self {
-        Self { ids: Ids::WrittenOf(stream.into()), ..self }
+        Self { ids: Some(format!("{}:", stream.into())), ..self }
     }
 
     /// Leaves out the frames up to this one, which the client has received. Implies [`with_ids`](Self::with_ids).
     #[must_use]
     pub fn after(self, received: EventId) -> Self {
-        let this = if self.ids == Ids::Omitted { self.with_ids() } else { self };
-        Self { received: Some(received), ..this }
+        let ids = self.ids.or_else(|| Some(String::new()));
+        Self { received: Some(received), ids, ..self }
     }
 
     /// Appends a server-sent event without a name.
@@ -112,10 +103,8 @@ impl Frames {
         if !self.is_new() {
             return;
         }
-        match &self.ids {
-            Ids::Omitted => {}
-            Ids::Written => self.bytes.extend_from_slice(format!("id: {id}\n").as_bytes()),
-            Ids::WrittenOf(stream) => self.bytes.extend_from_slice(format!("id: {stream}:{id}\n").as_bytes()),
+        if let Some(prefix) = &self.ids {
+            self.bytes.extend_from_slice(format!("id: {prefix}{id}\n").as_bytes());
         }
         if let Some(name) = name {
             self.bytes.extend_from_slice(b"event: ");

@@ -123,5 +123,5 @@ pub(super) async fn ask_chunks(
 ) -> Result<Response, Refusal> {
     let question = question(&server, &user, &headers, body).await?;
     let turn = question.start(&server, OnDisconnect::Stop).await?;
-    Ok(question.named(streamed(turn, JsonLines::new(), Frames::new(), user.request()).await?))
+    Ok(question.named(streamed(turn, JsonLines, Frames::new(), user.request()).await?))
 }

@@ -13,16 +13,8 @@ use crate::{Failure, Frames};
 /// [hidden](advisor_core::Message::is_hidden) are left out, since the model alone sees them. The form is documented in
 /// `docs/json.md` of the repository. A failure has its kind and the text for users.
 #[derive(Debug, Clone, Copy, Default)]
-#[non_exhaustive]
+#[allow(clippy::exhaustive_structs, reason = "the form has no options")]
 pub struct JsonLines;
-
-impl JsonLines {
-    /// Creates the encoder.
-    #[must_use]
-    pub fn new() -> Self {
-        Self
-    }
-}
 
 impl Encoder for JsonLines {
     fn headers(&self) -> &'static [(&'static str, &'static str)] {

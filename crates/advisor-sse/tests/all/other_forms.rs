@@ -9,7 +9,7 @@ use crate::turns;
 #[tokio::test]
 async fn lines_of_json_are_the_chunks() {
     for (name, turn) in turns::all().await {
-        let lines = encode(Box::new(JsonLines::new()), Frames::new(), &turn);
+        let lines = encode(Box::new(JsonLines), Frames::new(), &turn);
         let read = lines.lines().filter_map(|line| StreamItem::from_json(line).unwrap().into_result());
         let read: Vec<Chunk> = read.filter_map(Result::ok).collect();
         let chunks: Vec<Chunk> = turn.into_iter().filter_map(Result::ok).collect();
@@ -25,7 +25,7 @@ fn hidden_messages_are_no_lines() {
     let transcript = MessageList::from(vec![hidden, response.message().clone()]);
     let response = response.with_transcript(transcript);
     let turn = vec![Ok(Chunk::RoundCompleted(response.clone())), Ok(Chunk::Completed(response))];
-    let stream = encode(Box::new(JsonLines::new()), Frames::new(), &turn);
+    let stream = encode(Box::new(JsonLines), Frames::new(), &turn);
     assert!(!stream.contains("canary"), "{stream}");
     // In the answers and in the transcripts.
     assert_eq!(stream.matches("It is sunny.").count(), 4, "{stream}");
@@ -33,6 +33,6 @@ fn hidden_messages_are_no_lines() {
 
 #[test]
 fn keep_alive_of_lines_is_skipped() {
-    let line = String::from_utf8(JsonLines::new().keep_alive().to_vec()).unwrap();
+    let line = String::from_utf8(JsonLines.keep_alive().to_vec()).unwrap();
     assert!(matches!(StreamItem::from_json(&line), Ok(StreamItem::Unknown)));
 }

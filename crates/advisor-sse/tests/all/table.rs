@@ -45,7 +45,7 @@ pub(crate) fn protocols() -> Vec<Protocol> {
         ),
         ("Responses", || Box::new(OpenAiResponses::new(info())), check!(validate::openai_responses)),
         ("Messages", || Box::new(AnthropicMessages::new(info())), check!(validate::anthropic_messages)),
-        ("JSON lines", || Box::new(JsonLines::new()), |stream, _| items(stream.lines())),
+        ("JSON lines", || Box::new(JsonLines), |stream, _| items(stream.lines())),
     ]
 }
 

@@ -1,12 +1,10 @@
 //! Checks that any split of any body gives the same events, chunks and errors.
 //!
-//! The input is four digits (small bounds, cumulative text, content type, seed of the split), then the body.
+//! The input is four digits (small bounds, tags, content type, seed of the split), then the body.
 #![no_main]
 
 #[path = "../../crates/message-aggregator/tests/all/common.rs"]
 mod common;
-
-use std::time::Duration;
 
 use advisor_core::{ChatModel, ChatRequest, Chunk, Message, Turn, TurnId};
 use advisor_fuzz::{Script, wait_for};
@@ -19,13 +17,13 @@ use libfuzzer_sys::fuzz_target;
 use provider_openai::backoff::Backoff;
 use provider_openai::sse::{SseDecoder, SseError, SseLimits};
 use provider_openai::transport::{ByteStream, Transport, TransportError};
-use provider_openai::{OpenAiModel, Profile, TextMode, recording};
+use provider_openai::{OpenAiModel, Profile, ThinkTags, recording};
 
 fuzz_target!(|script: &[u8]| {
     let mut script = Script::new(script);
     let limits = script.pick(&[SseLimits::default(), SseLimits { line: 64, event: 100 }]);
     let asked = Asked {
-        text: script.pick(&[TextMode::Increments, TextMode::Cumulative]),
+        tags: script.pick(&[ThinkTags::AsText, ThinkTags::Leading]),
         content_type: script.pick(&["", "text/event-stream", "application/json", "text/html"]),
         limits,
     };
@@ -58,8 +56,6 @@ struct Events {
     /// The name, the data, the position of each event, and whether it was cut.
     events: Vec<(Option<String>, String, bool, u64)>,
     comments: u64,
-    last_id: Option<String>,
-    retry: Option<Duration>,
     error: Option<SseError>,
 }
 
@@ -67,7 +63,7 @@ impl Events {
     fn of(pieces: &[&[u8]], limits: SseLimits) -> Self {
         let mut decoder = SseDecoder::new(limits);
         let (mut events, mut error) = (Vec::new(), None);
-        for piece in owned(pieces).into_iter().map(Some).chain([None]) {
+        for piece in pieces.iter().map(Some).chain([None]) {
             match piece {
                 Some(piece) => decoder.push(piece),
                 None => decoder.finish(),
@@ -88,11 +84,10 @@ impl Events {
         }
         assert_eq!(decoder.events(), events.len() as u64);
         if error.is_some() {
-            decoder.push(Bytes::from_static(b"data: more\n\n"));
+            decoder.push(b"data: more\n\n");
             assert_eq!(decoder.next_event().err(), error, "after an error there is only that error");
         }
-        let last_id = decoder.last_event_id().map(str::to_owned);
-        Self { events, comments: decoder.comments(), last_id, retry: decoder.retry(), error }
+        Self { events, comments: decoder.comments(), error }
     }
 
     fn assert_bounded(&self, body: &[u8], limits: SseLimits) {
@@ -114,7 +109,7 @@ impl Events {
 
 /// The settings of a request.
 struct Asked {
-    text: TextMode,
+    tags: ThinkTags,
     content_type: &'static str,
     limits: SseLimits,
 }
@@ -123,7 +118,7 @@ impl Asked {
     /// The chunks of an answer whose body comes in these pieces, and the error that ends it.
     fn answer(&self, pieces: &[&[u8]]) -> (Vec<Chunk>, Option<String>) {
         let mut profile = Profile::openai();
-        profile.text = self.text;
+        profile.think_tags = self.tags;
         let model = OpenAiModel::new("some-model")
             .with_profile(profile)
             .with_retries(Backoff::none())

@@ -15,13 +15,12 @@ use std::fmt;
 use advisor_core::{
     AggregatorLimits, Citation, Delta, DeltaKind, Finish, FinishReason, ProviderData, Text, ToolCallDelta,
 };
-use provider_http::answer::{AnswerEvent, Meaning, WireFormat};
+use provider_http::answer::{AnswerEvent, Framing, Meaning, WireFormat};
 use provider_http::failure::Report;
-use provider_http::fast_path::{Field, Framing};
 use provider_http::json::{self, Json, Key, Str, is_nothing};
 use serde_json::{Map, Value, json};
 
-use crate::wire::{CITATION, CONTAINER, EVENT, SIGNATURE, STOP_DETAILS, text};
+use crate::wire::{CITATION, CONTAINER, SIGNATURE, STOP_DETAILS, text};
 use open_blocks::{Content, OpenBlock, OpenBlocks};
 use usage::TokenCounts;
 
@@ -265,9 +264,12 @@ impl Messages {
 
 impl WireFormat for Messages {
     const FRAMING: Framing = Framing::Sse;
-    const FIELDS: &'static Field = &EVENT;
     // Anthropic ends an answer with `message_stop`. Gateways send this marker in addition, or in its place.
     const END_MARKER: Option<&'static str> = Some("[DONE]");
+
+    fn repeats(&self) -> bool {
+        true
+    }
 
     fn read(&mut self, event: AnswerEvent<'_>, deltas: &mut VecDeque<Delta>) -> serde_json::Result<Meaning> {
         let failure = |error: &Value| {
@@ -305,10 +307,6 @@ impl WireFormat for Messages {
             return Ok(Meaning::TooLarge { limit: self.most_kept });
         }
         Ok(Meaning::Piece)
-    }
-
-    fn is_repeatable(&self) -> bool {
-        false
     }
 
     /// Passes on the rest of blocks without an end.

@@ -1,7 +1,6 @@
 //! Names of the Messages API: hosts, keys, and the formats of data that goes back.
 
 use advisor_core::Text;
-use provider_http::fast_path::Field;
 use serde_json::Value;
 
 /// The format name of provider data and opaque blocks of the Messages API.
@@ -18,25 +17,6 @@ pub(crate) const CONTAINER: &str = "container";
 pub(crate) const CALLER: &str = "caller";
 /// The key of the reason for a refusal, in the provider data of the last block.
 pub(crate) const STOP_DETAILS: &str = "stop_details";
-/// The fields that are read of an event; all others are ignored.
-pub(crate) const EVENT: Field = Field::Object(&[
-    ("type", Field::Read),
-    ("index", Field::Read),
-    (
-        "delta",
-        Field::Whole(&[("text", Field::Text), ("thinking", Field::Text), ("partial_json", Field::Text)]),
-    ),
-    ("content_block", Field::Whole(&[("text", Field::Text), ("thinking", Field::Text)])),
-    ("message", Field::Read),
-    ("usage", Field::Read),
-    ("error", Field::Read),
-    // Of an answer that is not streamed.
-    ("id", Field::Read),
-    ("model", Field::Read),
-    ("content", Field::Read),
-    ("stop_reason", Field::Read),
-]);
-
 /// Checks whether Anthropic's own service has this host.
 pub(crate) fn is_anthropic(host: &str) -> bool {
     let host = host.to_ascii_lowercase();

@@ -15,13 +15,12 @@ use advisor_core::{
 };
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use provider_http::answer::{AnswerEvent, Meaning, WireFormat};
+use provider_http::answer::{AnswerEvent, Framing, Meaning, WireFormat};
 use provider_http::failure::Report;
-use provider_http::fast_path::{Field, Framing};
 use provider_http::json::{self, Str, is_nothing};
 use serde_json::{Value, json};
 
-use crate::wire::{EVENT, End, Event, Part, SIGNATURE, SIGNED_BYTES, THOUGHT, TokenCounts};
+use crate::wire::{End, Event, Part, SIGNATURE, SIGNED_BYTES, THOUGHT, TokenCounts};
 use calls::Calls;
 use sources::Sources;
 
@@ -208,7 +207,6 @@ impl GenerateContent {
 
 impl WireFormat for GenerateContent {
     const FRAMING: Framing = Framing::Sse;
-    const FIELDS: &'static Field = &EVENT;
     // Google sends none; some gateways do.
     const END_MARKER: Option<&'static str> = Some("[DONE]");
 
@@ -230,10 +228,6 @@ impl WireFormat for GenerateContent {
             return Ok(Meaning::TooLarge { limit: self.most_kept });
         }
         Ok(Meaning::Piece)
-    }
-
-    fn is_repeatable(&self) -> bool {
-        false
     }
 
     fn finish(&mut self, deltas: &mut VecDeque<Delta>) {

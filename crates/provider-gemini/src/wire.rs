@@ -3,7 +3,6 @@
 //! One event of a stream and a whole answer have the same form: candidates, each with parts of a content.
 
 use advisor_core::{Text, Usage};
-use provider_http::fast_path::Field;
 use provider_http::json::{self, Json, Key, Str, count};
 use serde_json::Value;
 
@@ -23,36 +22,6 @@ pub(crate) const THOUGHT: &str = "thought";
 const COUNTS: [&str; 6] = [
     "promptTokenCount", "candidatesTokenCount", "thoughtsTokenCount", "totalTokenCount",
     "cachedContentTokenCount", "toolUsePromptTokenCount",
-];
-
-/// The fields that are read of an event; all others are ignored.
-pub(crate) const EVENT: Field = Field::Object(&[
-    ("candidates", Field::List(&Field::Object(CANDIDATE_FIELDS))),
-    ("promptFeedback", Field::Read),
-    ("usageMetadata", Field::Object(USAGE_FIELDS)),
-    ("modelVersion", Field::Once),
-    ("responseId", Field::Once),
-    ("error", Field::Read),
-]);
-
-const CANDIDATE_FIELDS: &[(&str, Field)] = &[
-    ("index", Field::Read),
-    ("content", Field::Object(&[("parts", Field::List(&PART))])),
-    ("finishReason", Field::Read),
-    ("finishMessage", Field::Read),
-    ("citationMetadata", Field::Read),
-    ("groundingMetadata", Field::Read),
-    ("urlContextMetadata", Field::Read),
-];
-/// Every field of a part is read, because unknown parts are kept.
-const PART: Field = Field::Whole(&[("text", Field::Text), ("functionCall", Field::Read)]);
-const USAGE_FIELDS: &[(&str, Field)] = &[
-    ("promptTokenCount", Field::Counts),
-    ("candidatesTokenCount", Field::Counts),
-    ("thoughtsTokenCount", Field::Counts),
-    ("cachedContentTokenCount", Field::Counts),
-    ("toolUsePromptTokenCount", Field::Counts),
-    ("totalTokenCount", Field::Counts),
 ];
 
 /// The fields of an event.

@@ -2,7 +2,6 @@
 
 use advisor_core::{Error, ErrorKind};
 
-use crate::json::JsonError;
 use crate::redaction::Redaction;
 use crate::sse::SseError;
 use crate::transport::TransportError;
@@ -40,19 +39,6 @@ pub(crate) fn from_sse(error: &SseError, from: u64) -> Error {
     }
 }
 
-/// Returns the error of a body that is no sequence of JSON values. `from` is the position in the body of the
-/// decoder's first byte.
-pub(crate) fn from_json(error: &JsonError, from: u64) -> Error {
-    match *error {
-        JsonError::InvalidUtf8 { position } => not_utf8(from + position),
-        JsonError::TooLarge { .. } => Error::new(ErrorKind::TooLarge, error.to_string()),
-        JsonError::Malformed { line, column, position } => malformed(line, column, from + position),
-        JsonError::Truncated => {
-            Error::new(ErrorKind::Truncated, "the answer's body ended in the middle of its JSON")
-        }
-    }
-}
-
 /// Returns the error of an answer of which a wire format would have to keep more bytes than this.
 pub(crate) fn too_large(limit: usize) -> Error {
     Error::new(
@@ -70,11 +56,8 @@ pub(crate) fn not_utf8(position: u64) -> Error {
 /// Returns the error of malformed JSON that begins at this byte of the body. The parser's message may quote the
 /// answer, so only the position is reported.
 pub(crate) fn malformed_json(error: &serde_json::Error, position: u64) -> Error {
-    malformed(error.line(), error.column(), position)
-}
-
-fn malformed(line: usize, column: usize, position: u64) -> Error {
     let kind = ErrorKind::Protocol { position: Some(position) };
+    let (line, column) = (error.line(), error.column());
     let place = format!("line {line}, column {column} of the JSON that begins at byte {position}");
     Error::new(kind, format!("the provider sent malformed JSON: {place}"))
 }
@@ -89,7 +72,7 @@ fn without_secrets(error: TransportError, redaction: &Redaction) -> TransportErr
         texts.push(cause.to_string());
         source = cause.source();
     }
-    if !redaction.would_redact(&all.into()) {
+    if !redaction.would_redact(&all) {
         return error;
     }
     let text = redaction.show(&texts.join(": ").into(), LONGEST_SOURCE).to_string();

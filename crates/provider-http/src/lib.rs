@@ -5,8 +5,7 @@
 //!
 //! - sends it with a [`Transport`](transport::Transport) under [`Timeouts`](timeouts::Timeouts), and retries
 //!   according to a [`Backoff`](backoff::Backoff);
-//! - decodes the answer with [`SseDecoder`](sse::SseDecoder) or [`JsonDecoder`](json::JsonDecoder), and with
-//!   [`FastPath`](fast_path::FastPath) for events that have the form of an earlier one;
+//! - decodes the answer with an [`AnswerDecoder`](answer::AnswerDecoder), which knows event streams and lines of JSON;
 //! - types every [`failure`], and passes text from a server through [`Redaction`](redaction::Redaction) before it
 //!   appears in errors and logs.
 //!
@@ -25,7 +24,6 @@ pub mod backoff;
 mod error;
 pub mod exchange;
 pub mod failure;
-pub mod fast_path;
 mod joined_text;
 pub mod json;
 mod local;

@@ -10,30 +10,10 @@ use std::collections::VecDeque;
 use advisor_core::{Delta, DeltaKind, Finish, FinishReason, Media, Text, ToolCallDelta, Usage};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use provider_http::answer::{AnswerEvent, Meaning, WireFormat};
+use provider_http::answer::{AnswerEvent, Framing, Meaning, WireFormat};
 use provider_http::failure::Report;
-use provider_http::fast_path::{Field, Framing};
 use provider_http::json::{self, Json, Str, count, is_nothing};
 use serde_json::Value;
-
-/// The members of a [`Line`] that are read.
-const LINE: Field = Field::Object(&[
-    ("model", Field::Once),
-    (
-        "message",
-        Field::Object(&[
-            ("content", Field::Text),
-            ("thinking", Field::Text),
-            ("images", Field::Read),
-            ("tool_calls", Field::Read),
-        ]),
-    ),
-    ("done", Field::Read),
-    ("done_reason", Field::Read),
-    ("error", Field::Read),
-    ("prompt_eval_count", Field::Counts),
-    ("eval_count", Field::Counts),
-]);
 
 /// One answer of `/api/chat`.
 #[derive(Debug, Default)]
@@ -64,10 +44,9 @@ struct Line<'a> {
 
 impl WireFormat for OllamaChat {
     const FRAMING: Framing = Framing::Lines;
-    const FIELDS: &'static Field = &LINE;
 
-    fn is_repeatable(&self) -> bool {
-        false
+    fn repeats(&self) -> bool {
+        true
     }
 
     fn read(&mut self, event: AnswerEvent<'_>, deltas: &mut VecDeque<Delta>) -> serde_json::Result<Meaning> {

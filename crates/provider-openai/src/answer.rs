@@ -6,41 +6,38 @@ mod tests;
 use std::collections::VecDeque;
 
 use advisor_core::{AggregatorLimits, Delta, Text};
-use provider_http::answer::{AnswerEvent, Meaning, WireFormat};
+use provider_http::answer::{AnswerEvent, Framing, Meaning, WireFormat};
 use provider_http::failure::Report;
-use provider_http::fast_path::{Field, Framing};
+use provider_http::json::{read, value};
 use serde_json::Value;
 
-use crate::convert::{Converter, TextForm};
-use crate::wire::{EVENT, Event, read, repair};
+use crate::convert::Converter;
+use crate::profile::ThinkTags;
+use crate::wire::Event;
 
 /// One answer in the wire format of Chat Completions.
 #[derive(Debug)]
 pub(crate) struct ChatCompletions {
     converter: Converter,
-    /// The maximum bytes of audio and of cumulative text that are kept.
+    /// The maximum bytes of audio that are kept.
     most_kept: usize,
 }
 
 impl ChatCompletions {
     /// Creates a reader of an answer. `format` is the format name of data that goes back to the server.
-    pub(crate) fn new(text: TextForm, format: Text) -> Self {
+    pub(crate) fn new(tags: ThinkTags, format: Text) -> Self {
         let most_kept = AggregatorLimits::default().answer_bytes;
-        Self { converter: Converter::new(text, format), most_kept }
+        Self { converter: Converter::new(tags, format), most_kept }
     }
 
-    /// Reads an object. `piece` is the meaning of a piece of an answer.
     fn read_object(
         &mut self,
         event: AnswerEvent<'_>,
-        piece: Meaning,
         object: &mut Event<'_>,
         deltas: &mut VecDeque<Delta>,
     ) -> Meaning {
-        let is_answer = object.choices.is_some() || object.usage.is_some() || object.x_groq.is_some();
-        if is_error(event) || !is_answer {
-            let json: Value = read(event.data).unwrap_or_default();
-            let meaning = meaning_of(event, &json);
+        if is_error(event) || !object.is_answer {
+            let meaning = meaning_of(event, &value(event.data).unwrap_or_default());
             if meaning != Meaning::Unknown {
                 return meaning;
             }
@@ -54,62 +51,47 @@ impl ChatCompletions {
             None if converted.mixes => {
                 Meaning::Contradiction("the server mixes several answers to one request; make it give one")
             }
-            None if is_answer && converted.whole => Meaning::Whole,
-            None if is_answer && converted.altered => Meaning::Rewritten,
-            None if is_answer => piece,
-            None => Meaning::Unknown,
+            None if !object.is_answer => Meaning::Unknown,
+            None if converted.whole => Meaning::Whole,
+            None => Meaning::Piece,
         }
-    }
-
-    /// Reads JSON that is no object: a list of errors as Google sends it, or an error as plain text.
-    fn read_other(event: AnswerEvent<'_>) -> serde_json::Result<Meaning> {
-        let json = match serde_json::from_str::<Value>(event.data) {
-            Ok(json) => json,
-            Err(_) if is_error(event) => Value::String(event.data.to_owned()),
-            Err(error) => read(event.data).ok_or(error)?,
-        };
-        Ok(meaning_of(event, &json))
     }
 }
 
 impl WireFormat for ChatCompletions {
     const FRAMING: Framing = Framing::Sse;
-    const FIELDS: &'static Field = &EVENT;
     const END_MARKER: Option<&'static str> = Some("[DONE]");
 
     fn read(&mut self, event: AnswerEvent<'_>, deltas: &mut VecDeque<Delta>) -> serde_json::Result<Meaning> {
-        if event.data == "null" {
-            return Ok(Meaning::Unknown);
-        }
         if !event.data.starts_with('{') {
-            return Self::read_other(event);
+            return read_other(event);
         }
-        match serde_json::from_str(event.data) {
-            Ok(mut object) => Ok(self.read_object(event, Meaning::Piece, &mut object, deltas)),
-            Err(error) => {
-                let repaired = repair(event.data).ok_or(error)?;
-                let event = AnswerEvent::new(event.name, &repaired);
-                Ok(self.read_object(event, Meaning::Rewritten, &mut serde_json::from_str(&repaired)?, deltas))
-            }
-        }
-    }
-
-    fn read_report(body: &str) -> Option<Report> {
-        Report::find(&read(body)?)
-    }
-
-    fn is_repeatable(&self) -> bool {
-        self.converter.is_repeatable()
+        let mut object = Event::default();
+        read(event.data, |json| object.read(json))?;
+        Ok(self.read_object(event, &mut object, deltas))
     }
 
     fn finish(&mut self, deltas: &mut VecDeque<Delta>) {
         self.converter.finish(deltas);
+    }
+
+    fn repeats(&self) -> bool {
+        self.converter.repeats()
     }
 }
 
 /// Checks whether an event is named `error`. Such an event is an error with any content.
 fn is_error(event: AnswerEvent<'_>) -> bool {
     event.name == Some("error")
+}
+
+/// Reads JSON that is no object: a list of errors as Google sends it, or an error as plain text.
+pub(crate) fn read_other(event: AnswerEvent<'_>) -> serde_json::Result<Meaning> {
+    match value(event.data) {
+        Ok(json) => Ok(meaning_of(event, &json)),
+        Err(_) if is_error(event) => Ok(meaning_of(event, &Value::String(event.data.to_owned()))),
+        Err(error) => Err(error),
+    }
 }
 
 /// Returns the meaning of JSON that is no part of an answer.

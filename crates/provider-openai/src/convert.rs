@@ -9,32 +9,29 @@
 //!
 //! **Order** within an event: reasoning, text, refusal, media, citations, tool calls, usage, finish reason.
 //!
-//! One path reads the answers of all servers. Of a profile, only `TextMode` and `ThinkTags` change it.
+//! One path reads the answers of all servers. Of a profile, only `ThinkTags` changes it.
 
 mod choices;
+mod details;
 mod finish;
-mod indexes;
-mod text;
 mod think_tags;
-mod whole;
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 
-use advisor_core::{Citation, Delta, DeltaKind, Opaque, ProviderData, Text, ToolCallDelta};
-use serde_json::value::RawValue;
+use advisor_core::{Citation, Delta, DeltaKind, Media, Opaque, ProviderData, Text, ToolCallDelta};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use provider_http::failure::Report;
+use provider_http::json::{is_nothing, value};
 use serde_json::{Value, json};
 
 use crate::audio::Audio;
-use crate::wire::{
-    Choice, Content, Delta as WireDelta, Event, Few, Function, Part, REASONING_DETAILS, ToolCall, is_nothing,
-    read,
-};
+use crate::profile::ThinkTags;
+use crate::wire::{Choice, Delta as WireDelta, Event, Part, REASONING_DETAILS, ToolCall, list_of};
 use choices::{Choices, SeveralAnswers};
+use details::Details;
 use finish::finish_of;
-use indexes::CallIndexes;
-use provider_http::failure::Report;
-use text::AnswerText;
-pub(crate) use text::TextForm;
+use think_tags::ThinkTagSplitter;
 
 /// Turns wire events into deltas.
 #[derive(Debug)]
@@ -50,9 +47,9 @@ pub(crate) struct Converter {
     citations: usize,
     /// The audio so far.
     audio: Audio,
-    /// The numbers for calls whose indexes are no numbers.
-    indexes: CallIndexes,
-    text: AnswerText,
+    /// The raw details of reasoning that wait for more of the same.
+    details: Details,
+    text: ThinkTagSplitter,
     choices: Choices,
 }
 
@@ -65,12 +62,10 @@ pub(crate) struct Converted {
     pub(crate) mixes: bool,
     /// Whether the event is a whole answer and no event of a stream.
     pub(crate) whole: bool,
-    /// Whether a text was split or held back, so that an equal event may mean something else.
-    pub(crate) altered: bool,
 }
 
 impl Converter {
-    pub(crate) fn new(text: TextForm, format: Text) -> Self {
+    pub(crate) fn new(tags: ThinkTags, format: Text) -> Self {
         Self {
             format,
             sent_id: false,
@@ -78,8 +73,8 @@ impl Converter {
             streamed: false,
             citations: 0,
             audio: Audio::default(),
-            indexes: CallIndexes::default(),
-            text: AnswerText::new(text),
+            details: Details::default(),
+            text: ThinkTagSplitter::new(tags),
             choices: Choices::default(),
         }
     }
@@ -87,11 +82,11 @@ impl Converter {
     /// Appends the deltas of `event` to `deltas`. Beside an error, or what mixes answers, any finish reason is dropped.
     // The event is large: it is converted where it is, without being moved.
     pub(crate) fn convert(&mut self, event: &mut Event<'_>, deltas: &mut VecDeque<Delta>) -> Converted {
-        let mut converted = Converted { error: event.error.and_then(error_of), ..Converted::default() };
+        let mut converted = Converted { error: error_of(event.error), ..Converted::default() };
         let before = deltas.len();
         self.origin(event, deltas);
-        for choice in event.choices.iter_mut().flat_map(Few::iter_mut) {
-            let repeats = self.streamed && !choice.is_streamed();
+        for choice in &mut event.choices {
+            let repeats = self.streamed && !choice.is_streamed;
             match self.choices.read(choice, repeats) {
                 Ok(true) => self.choice(choice, event.citations, deltas, &mut converted),
                 Ok(false) => {}
@@ -99,12 +94,9 @@ impl Converter {
             }
         }
         let reported = event.usage.as_ref().and_then(|counts| counts.to_usage());
-        let groq = event.x_groq.as_deref();
-        if let Some(usage) = reported.or_else(|| groq?.usage?.to_usage()) {
-            deltas.push_back(Delta::usage(usage));
-        }
-        converted.error = converted.error.or_else(|| groq?.error.and_then(error_of));
-        converted.altered = self.text.take_altered() || !self.choices.are_decided();
+        let of_groq = || event.groq_usage.as_ref().and_then(|counts| counts.to_usage());
+        deltas.extend(reported.or_else(of_groq).map(Delta::usage));
+        converted.error = converted.error.or_else(|| error_of(event.groq_error));
         if converted.error.is_some() || converted.mixes {
             let new = deltas.split_off(before);
             deltas.extend(new.into_iter().filter(|delta| !matches!(delta.kind, DeltaKind::Finish(_))));
@@ -112,116 +104,146 @@ impl Converter {
         converted
     }
 
-    /// Checks whether equal events give equal deltas.
-    ///
-    /// They do not if text is cumulative, if numbers of choices count tokens, or after an index that is not kept. The same holds after a piece of audio,
-    /// which is kept until the end.
-    pub(crate) fn is_repeatable(&self) -> bool {
-        self.text.is_repeatable()
-            && self.choices.are_repeatable()
-            && !self.indexes.forgets()
-            && self.audio.is_empty()
+    /// Checks whether an event like the last one means the same: its text is no tag, and its choice is known.
+    pub(crate) fn repeats(&self) -> bool {
+        self.text.is_over() && self.choices.are_known()
     }
 
     /// Returns the bytes that are kept until the end, at least.
     pub(crate) fn kept(&self) -> usize {
-        self.audio.kept() + self.text.kept()
+        self.audio.kept()
     }
 
     /// Appends the deltas that were kept until the end of the answer.
     pub(crate) fn finish(&mut self, deltas: &mut VecDeque<Delta>) {
-        self.text.end(&mut |kind| deltas.push_back(kind.into()));
-        deltas.extend(self.audio.end(&self.format).map(Delta::from));
+        let mut push = |kind: DeltaKind| deltas.push_back(kind.into());
+        self.text.end(&mut push);
+        self.end_details(&mut push);
+        self.audio.end(&self.format).into_iter().for_each(push);
     }
 
     #[inline(always)]
     fn origin(&mut self, event: &Event<'_>, deltas: &mut VecDeque<Delta>) {
-        let id = event.id.text().filter(|_| !self.sent_id);
-        let model = event.model.text().filter(|_| !self.sent_model);
-        if id.is_none() && model.is_none() {
+        let is_known = |is_sent: bool, is_empty: bool| is_sent || is_empty;
+        if is_known(self.sent_id, event.id.is_empty()) && is_known(self.sent_model, event.model.is_empty()) {
             return;
         }
+        let id = event.id.text().filter(|_| !self.sent_id).map(Text::from);
+        let model = event.model.text().filter(|_| !self.sent_model).map(Text::from);
         self.sent_id |= id.is_some();
         self.sent_model |= model.is_some();
-        deltas.push_back(Delta::origin(id.map(Text::from), model.map(Text::from)));
+        deltas.push_back(Delta::origin(id, model));
     }
 
     #[inline(always)]
     fn choice(
         &mut self,
         choice: &mut Choice<'_>,
-        citations: Option<&RawValue>,
+        citations: &str,
         deltas: &mut VecDeque<Delta>,
         converted: &mut Converted,
     ) {
-        converted.error = converted.error.take().or_else(|| choice.error.and_then(error_of));
+        converted.error = converted.error.take().or_else(|| error_of(choice.error));
         let mut push = |kind: DeltaKind| deltas.push_back(kind.into());
-        if let Some(delta) = &mut choice.delta {
-            self.streamed = true;
-            self.delta(delta, &mut push);
-        } else if let Some(message) = choice.message.as_deref_mut().filter(|_| !self.streamed) {
-            converted.whole = true;
-            whole::number_calls(message);
-            self.delta(message, &mut push);
+        if let Some(piece) = choice.piece.as_mut().filter(|_| choice.is_streamed || !self.streamed) {
+            if choice.is_streamed {
+                self.streamed = true;
+            } else {
+                converted.whole = true;
+                number_calls(piece);
+            }
+            self.delta(piece, &mut push);
         }
         if let Some(usage) = choice.usage.as_ref().and_then(|counts| counts.to_usage()) {
             push(DeltaKind::Usage(Box::new(usage)));
         }
         if let Some(reason) = choice.finish_reason() {
+            self.end_details(&mut push);
             self.sources(citations, &mut push);
-            push(DeltaKind::Finish(Box::new(finish_of(reason))));
+            push(DeltaKind::Finish(Box::new(finish_of(&reason))));
         }
     }
 
     fn delta(&mut self, delta: &mut WireDelta<'_>, push: &mut impl FnMut(DeltaKind)) {
-        let parts = match &delta.content {
-            Content::Parts(parts) => parts.as_slice(),
-            _ => &[],
-        };
-        if reasoning(delta, parts, &self.format, push) {
-            self.text.note_reasoning();
+        self.reasoning(delta, push);
+        if delta.speaks() || delta.calls() {
+            self.end_details(push);
         }
-        if let Content::Text(text) = &delta.content
-            && let Some(text) = text.text()
-        {
-            self.text.push(text, push);
+        if let Some(text) = delta.content.text() {
+            self.text.push(&text, push);
         }
-        for part in parts {
+        for part in &delta.parts {
             self.part(part, push);
         }
-        let text = &mut self.text;
         let mut push_other = |kind| {
-            text.end(push);
+            self.text.end(push);
             push(kind);
         };
         if let Some(refusal) = delta.refusal.text() {
             push_other(DeltaKind::Refusal(refusal.into()));
         }
-        whole::media(delta, &self.format, &mut push_other);
+        for image in list_of(delta.images) {
+            push_other(match media_of("image_url", &image) {
+                Some(media) => DeltaKind::Media(Box::new(media.into())),
+                None => DeltaKind::Opaque(Box::new(Opaque::new(self.format.clone(), "image", image))),
+            });
+        }
+        // Results of the server's own tools.
+        for run in list_of(delta.executed_tools) {
+            push_other(DeltaKind::Opaque(Box::new(Opaque::new(self.format.clone(), "executed_tools", run))));
+        }
         if let Some(transcript) = self.audio.add(delta.audio) {
             push_other(DeltaKind::Text(transcript));
         }
-        for citation in list_of(delta.annotations).iter().filter_map(whole::citation_of) {
+        for citation in list_of(delta.annotations).iter().filter_map(citation_of) {
             push(DeltaKind::Citation(Box::new(citation)));
         }
         self.tool_calls(delta, push);
     }
 
-    fn part(&mut self, Part { raw, fields: part }: &Part<'_>, push: &mut impl FnMut(DeltaKind)) {
-        match part.kind.text() {
+    /// Emits one text per event, by the precedence in the module documentation.
+    #[inline(always)]
+    fn reasoning(&mut self, delta: &WireDelta<'_>, push: &mut impl FnMut(DeltaKind)) {
+        if !delta.reasons() {
+            return;
+        }
+        let of_details = self.details.add(delta.reasoning_details);
+        let field = delta.reasoning_content.text().or_else(|| delta.reasoning.text());
+        let text = field.map(Text::from).unwrap_or_else(|| {
+            let thinking: String = delta.parts.iter().map(|part| part.thinking.as_str()).collect();
+            if thinking.is_empty() { of_details.into() } else { thinking.into() }
+        });
+        if !text.is_empty() {
+            push(DeltaKind::Reasoning(text));
+            self.text.note_reasoning();
+        }
+        if self.details.are_long() {
+            self.end_details(push);
+        }
+    }
+
+    /// Emits the details so far, which the reasoning does not continue.
+    fn end_details(&mut self, push: &mut impl FnMut(DeltaKind)) {
+        if let Some(details) = self.details.end() {
+            let data = json!({ REASONING_DETAILS: details });
+            push(DeltaKind::ReasoningData(Box::new(ProviderData::new(self.format.clone(), data))));
+        }
+    }
+
+    fn part(&mut self, part: &Part<'_>, push: &mut impl FnMut(DeltaKind)) {
+        let kind = part.kind.text();
+        match kind.as_deref() {
             Some("thinking") => {}
             Some("refusal") => {
                 self.text.end(push);
                 push(DeltaKind::Refusal(part.refusal.text().unwrap_or_default().into()));
             }
-            _ if part.text.text().is_some() => {
-                self.text.push(part.text.text().unwrap_or_default(), push);
-            }
+            _ if let Some(text) = part.text.text() => self.text.push(&text, push),
             None | Some("text" | "output_text") => {}
             Some(name) => {
-                let value = read(raw.get()).unwrap_or_default();
+                let value = value(part.raw).unwrap_or_default();
                 self.text.end(push);
-                push(match whole::media_of(name, &value) {
+                push(match media_of(name, &value) {
                     Some(media) => DeltaKind::Media(Box::new(media.into())),
                     None => DeltaKind::Opaque(Box::new(Opaque::new(self.format.clone(), name, value))),
                 });
@@ -230,7 +252,7 @@ impl Converter {
     }
 
     /// Emits the sources of the whole answer, once, when it ends.
-    fn sources(&mut self, citations: Option<&RawValue>, push: &mut impl FnMut(DeltaKind)) {
+    fn sources(&mut self, citations: &str, push: &mut impl FnMut(DeltaKind)) {
         let sources = list_of(citations);
         for source in sources.iter().skip(self.citations) {
             let mut citation = Citation::default();
@@ -242,70 +264,80 @@ impl Converter {
     }
 
     fn tool_calls(&mut self, delta: &mut WireDelta<'_>, push: &mut impl FnMut(DeltaKind)) {
-        let calls = delta.tool_calls.take().into_iter().flatten();
-        let mut fragments: Vec<ToolCallDelta> = calls.map(|call| self.fragment_of(call)).collect();
-        if !fragments.is_empty() || delta.function_call.is_some() {
+        if delta.calls() {
             self.text.end(push);
         }
-        match fragments.len() {
-            0 => {}
-            1 => fragments.pop().into_iter().for_each(|fragment| push(Delta::tool_call(fragment).kind)),
-            _ => push(DeltaKind::ToolCalls(fragments)),
+        let fragment_of = |call: &mut ToolCall<'_>| fragment_of(call, &self.format);
+        match delta.tool_calls.as_mut_slice() {
+            [] => {}
+            [call] => push(Delta::tool_call(fragment_of(call)).kind),
+            calls => push(DeltaKind::ToolCalls(calls.iter_mut().map(fragment_of).collect())),
         }
-        if let Some(function) = delta.function_call.take() {
-            let call = ToolCall { function: *function, ..ToolCall::default() };
-            push(Delta::tool_call(self.fragment_of(call)).kind);
+        if let Some(call) = &mut delta.function_call {
+            push(Delta::tool_call(fragment_of(call)).kind);
         }
     }
+}
 
-    fn fragment_of(&mut self, call: ToolCall<'_>) -> ToolCallDelta {
-        let Function { name, arguments, extras } = call.function;
-        let mut fragment = ToolCallDelta::default();
-        fragment.index = self.indexes.number_of(call.index);
-        fragment.call_id = call.id.text().map(Text::from);
-        fragment.name = name.text().map(Text::from);
-        fragment.arguments_delta = arguments.text().map(Text::from);
-        fragment.provider_data = whole::extras_of(call.extras, extras, &self.format);
-        fragment
+fn fragment_of(call: &mut ToolCall<'_>, format: &Text) -> ToolCallDelta {
+    let mut fragment = ToolCallDelta::default();
+    fragment.index = call.index;
+    fragment.call_id = call.id.text().map(Text::from);
+    fragment.name = call.name.text().map(Text::from);
+    fragment.arguments_delta = call.arguments.text().map(Text::from);
+    let mut extras = std::mem::take(&mut call.extras);
+    if !call.function_extras.is_empty() {
+        let of_function = std::mem::take(&mut call.function_extras);
+        extras.insert("function".to_owned(), Value::Object(of_function));
+    }
+    fragment.provider_data =
+        (!extras.is_empty()).then(|| ProviderData::new(format.clone(), Value::Object(extras)));
+    fragment
+}
+
+/// Numbers the calls of a whole message by position, which is certain there, and removes repeated ids.
+fn number_calls(message: &mut WireDelta<'_>) {
+    let mut ids = HashSet::new();
+    for (place, call) in (0..).zip(&mut message.tool_calls) {
+        call.index = Some(place);
+        if call.id.text().is_some_and(|id| !ids.insert(id)) {
+            call.id = Default::default();
+        }
     }
 }
 
-/// Returns the entries of a list; none if the JSON is something else.
-fn list_of(json: Option<&RawValue>) -> Vec<Value> {
-    json.and_then(|json| read(json.get())).unwrap_or_default()
+/// Returns the media of a part of this kind: at a URL, or those that a `data:` URL holds.
+fn media_of(kind: &str, part: &Value) -> Option<Media> {
+    let mime = match kind {
+        "image_url" => "image/*",
+        "audio_url" => "audio/*",
+        "video_url" => "video/*",
+        _ => return None,
+    };
+    let url = part.get(kind).unwrap_or(part);
+    let url = url.as_str().or_else(|| url.get("url")?.as_str())?;
+    let inline = url.strip_prefix("data:").and_then(|data| data.split_once(";base64,"));
+    match inline {
+        Some((mime, data)) => Some(Media::from_bytes(mime, STANDARD.decode(data).ok()?)),
+        None => Some(Media::from_url(mime, Text::from(url))),
+    }
 }
 
-fn error_of(error: &RawValue) -> Option<Report> {
-    if is_nothing(error) {
-        return None;
-    }
-    Some(read(error.get()).map(|value| Report::read(&value)).unwrap_or_default())
+/// Returns a citation in the text, in the form of OpenAI and OpenRouter.
+fn citation_of(annotation: &Value) -> Option<Citation> {
+    let source = annotation.get("url_citation")?;
+    let word =
+        |key: &str| source.get(key).and_then(Value::as_str).filter(|word| !word.is_empty()).map(Text::from);
+    let mut citation = Citation::default();
+    citation.url = word("url");
+    citation.title = word("title");
+    citation.quote = word("content");
+    Some(citation)
 }
 
-/// Emits one text per event, by the precedence in the module documentation, then the raw details. Returns whether there
-/// is such a text.
-fn reasoning(
-    delta: &WireDelta<'_>,
-    parts: &[Part<'_>],
-    format: &Text,
-    push: &mut impl FnMut(DeltaKind),
-) -> bool {
-    let details = list_of(delta.reasoning_details);
-    let text = delta.reasoning_content.text().or_else(|| delta.reasoning.text()).map(Text::from);
-    let text = text.or_else(|| {
-        let thinking: String = parts.iter().map(|part| part.fields.thinking.0.as_str()).collect();
-        let text = if thinking.is_empty() { whole::text_of_details(&details) } else { thinking };
-        (!text.is_empty()).then(|| text.into())
-    });
-    let has_text = text.is_some();
-    text.into_iter().for_each(|text| push(DeltaKind::Reasoning(text)));
-    if !details.is_empty() {
-        push(DeltaKind::ReasoningData(Box::new(ProviderData::new(
-            format.clone(),
-            json!({ REASONING_DETAILS: details }),
-        ))));
-    }
-    has_text
+/// Returns the failure that a field named `error` reports, if it reports one.
+pub(crate) fn error_of(error: &str) -> Option<Report> {
+    if is_nothing(error) { None } else { Some(Report::read(&value(error).unwrap_or_default())) }
 }
 
 #[cfg(test)]

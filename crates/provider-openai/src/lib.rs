@@ -32,7 +32,7 @@ pub use embeddings::OpenAiEmbeddings;
 pub use model::OpenAiModel;
 pub use profile::{
     EchoScope, Endpoint, MessageRules, NamedTool, NoText, OptionRules, Profile, ReasoningEcho,
-    ReasoningField, TextMode, ThinkTags,
+    ReasoningField, ThinkTags,
 };
 pub use provider_http::failure::ProviderError;
 pub use provider_http::names::{Alphabet, IdRule, Length};

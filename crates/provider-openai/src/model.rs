@@ -8,7 +8,6 @@ use provider_http::exchange::Call;
 use provider_http::server::{Server, Variables, path_segment};
 
 use crate::answer::ChatCompletions;
-use crate::convert::TextForm;
 use crate::profile::{Endpoint, Profile};
 use crate::request::{self, Body, BodySettings};
 use crate::wire::format_of;
@@ -155,8 +154,8 @@ impl ChatModel for OpenAiModel {
         let (call, format) = self.call(&request)?;
         let mut settings = request.aggregator_settings();
         settings.eager_calls |= self.settings.profile.eager_calls;
-        let text = TextForm::new(&self.settings.profile);
-        let format = || ChatCompletions::new(text, format.clone());
+        let tags = self.settings.profile.think_tags;
+        let format = || ChatCompletions::new(tags, format.clone());
         self.server.stream(&call, request.round, settings, format).await
     }
 

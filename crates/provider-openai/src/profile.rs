@@ -34,8 +34,6 @@ pub struct Profile {
     pub options: OptionRules,
     /// The rules for messages.
     pub messages: MessageRules,
-    /// The form of streamed text.
-    pub text: TextMode,
     /// The meaning of `<think>` tags in the text.
     pub think_tags: ThinkTags,
     /// Whether a call is complete when the next block begins, unless the options of a request say otherwise. Correct
@@ -150,17 +148,6 @@ pub enum ReasoningField {
     /// `reasoning_details`, with signatures, joined from the pieces that arrived; `reasoning` if there are
     /// none.
     Details,
-}
-
-/// The form of streamed text.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum TextMode {
-    /// Each event holds the next piece.
-    #[default]
-    Increments,
-    /// Each event holds all text so far (Q70).
-    Cumulative,
 }
 
 /// The meaning of `<think>` and `</think>` in the text (Q65).

@@ -6,7 +6,7 @@ use provider_http::recording;
 use serde_json::Value;
 
 use crate::answer::ChatCompletions;
-use crate::convert::TextForm;
+use crate::profile::ThinkTags;
 use crate::responses::{self, answer::Responses};
 use crate::wire::FORMAT;
 
@@ -31,7 +31,7 @@ use crate::wire::FORMAT;
 /// ```
 #[must_use]
 pub fn aggregate<B: Into<Bytes>>(pieces: impl IntoIterator<Item = B>) -> Value {
-    let format = ChatCompletions::new(TextForm::PLAIN, FORMAT.into());
+    let format = ChatCompletions::new(ThinkTags::AsText, FORMAT.into());
     recording::aggregate(format, AggregatorSettings::default(), pieces)
 }
 

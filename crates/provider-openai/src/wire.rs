@@ -1,31 +1,15 @@
 //! The wire format of Chat Completions, as servers really send it.
 //!
 //! One [`Event`] is one event of a stream, or the whole body if nothing is streamed: they differ in `delta` and
-//! `message` only. Every field is optional, `null` means absent, and unknown fields are skipped. Texts without
-//! escapes are borrowed from the event. Rare fields are boxed or not parsed yet, so that the usual event stays
-//! small. A value of an unexpected form counts as absent, except the index of a call ([`CallIndex`]). Valid JSON
-//! that the reader refuses is [repaired](repair()). One invalid field must not fail the answer.
+//! `message` only. Every field is optional, `null` and a value of an unexpected form mean absent, and unknown fields are
+//! skipped. Texts are borrowed from the event. Rare fields are kept as JSON until they are needed.
 
-mod call_index;
-mod content;
-mod repair_json;
-mod tool_call;
-mod usage;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
-use advisor_core::Text;
-use serde::Deserialize;
-use serde_json::value::RawValue;
-
-use provider_http::fast_path::Field;
-
-pub(crate) use call_index::CallIndex;
-pub(crate) use content::{Content, Part};
-pub(crate) use provider_http::json::lenient::{Few, Str, is_nothing};
-pub(crate) use repair_json::{read, repair};
-pub(crate) use tool_call::{Arguments, Function, ToolCall};
-pub(crate) use usage::{TokenCounts, XGroq};
-
-use provider_http::json::lenient::{Number, list, object};
+use advisor_core::{Text, Usage};
+use provider_http::json::{Json, Key, Str, count, is_nothing, value};
+use serde_json::{Map, Value};
+use smallvec::SmallVec;
 
 /// The format name of provider data from Chat Completions, before the host.
 pub(crate) const FORMAT: &str = "openai-chat";
@@ -33,6 +17,9 @@ pub(crate) const FORMAT: &str = "openai-chat";
 pub(crate) const AUDIO: &str = "audio";
 /// The key of raw reasoning details in provider data.
 pub(crate) const REASONING_DETAILS: &str = "reasoning_details";
+/// The lowest index of a call that is kept unchanged. No server uses lower ones, so they replace indexes that are no
+/// numbers.
+const LOWEST_INDEX: i64 = i64::MIN / 2;
 
 /// Returns the format name of data that only the server at this host can read.
 ///
@@ -41,172 +28,442 @@ pub(crate) fn format_of(host: &str) -> Text {
     format!("{FORMAT}@{}", host.to_ascii_lowercase()).into()
 }
 
-/// The fields that are read of an [`Event`]; all others are ignored.
-pub(crate) const EVENT: Field = Field::Object(EVENT_FIELDS);
-
-const EVENT_FIELDS: &[(&str, Field)] = &[
-    ("id", Field::Once),
-    ("model", Field::Once),
-    ("choices", Field::List(&Field::Object(CHOICE_FIELDS))),
-    ("usage", Field::Counts),
-    ("x_groq", Field::Read),
-    ("error", Field::Read),
-    ("citations", Field::Read),
-];
-const CHOICE_FIELDS: &[(&str, Field)] = &[
-    ("index", Field::Read),
-    ("delta", Field::Object(DELTA_FIELDS)),
-    ("message", Field::Read),
-    ("finish_reason", Field::Read),
-    ("usage", Field::Counts),
-    ("error", Field::Read),
-];
-const DELTA_FIELDS: &[(&str, Field)] = &[
-    ("content", Field::TextOr(&PARTS)),
-    ("reasoning_content", Field::Text),
-    ("reasoning", Field::Text),
-    ("reasoning_details", Field::List(&Field::Whole(&[("text", Field::Joined), ("summary", Field::Joined)]))),
-    ("refusal", Field::Text),
-    ("tool_calls", Field::List(&Field::Whole(&[("function", Field::Whole(&[("arguments", Field::Text)]))]))),
-    ("function_call", Field::Read),
-    ("annotations", Field::Read),
-    ("images", Field::Read),
-    ("audio", Field::Read),
-    ("executed_tools", Field::Read),
-];
-/// Parts of a content. Those of Mistral have thoughts, which are parts, too.
-const PARTS: Field = Field::List(&Field::Whole(&[
-    ("text", Field::Text),
-    ("thinking", Field::List(&Field::Whole(&[("text", Field::Text)]))),
-]));
+/// Returns the entries of a list; none if the JSON is something else.
+pub(crate) fn list_of(json: &str) -> Vec<Value> {
+    if json.is_empty() {
+        return Vec::new();
+    }
+    match value(json) {
+        Ok(Value::Array(entries)) => entries,
+        _ => Vec::new(),
+    }
+}
 
 /// One event of a stream, or the whole body of an answer that is not streamed.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[derive(Default)]
 pub(crate) struct Event<'a> {
-    #[serde(borrow)]
+    /// Whether it has a field of an answer.
+    pub(crate) is_answer: bool,
     pub(crate) id: Str<'a>,
-    #[serde(borrow)]
     pub(crate) model: Str<'a>,
-    /// Absent in an event that is no chunk of an answer.
-    #[serde(borrow, deserialize_with = "list")]
-    pub(crate) choices: Option<Few<Choice<'a>>>,
-    #[serde(deserialize_with = "object")]
-    pub(crate) usage: Option<Box<TokenCounts>>,
-    /// Groq's field for usage (Q53), and for failures on its side.
-    #[serde(borrow, deserialize_with = "object")]
-    pub(crate) x_groq: Option<Box<XGroq<'a>>>,
+    pub(crate) choices: SmallVec<[Choice<'a>; 1]>,
+    pub(crate) usage: Option<TokenCounts>,
     /// A text, an object or a list (Q45).
-    #[serde(borrow)]
-    pub(crate) error: Option<&'a RawValue>,
+    pub(crate) error: &'a str,
     /// The sources of the whole answer, which Perplexity and xAI repeat in every event.
-    #[serde(borrow)]
-    pub(crate) citations: Option<&'a RawValue>,
+    pub(crate) citations: &'a str,
+    /// Groq's field for usage (Q53), and for failures on its side.
+    pub(crate) groq_usage: Option<Box<TokenCounts>>,
+    pub(crate) groq_error: &'a str,
 }
 
 /// An entry of the list of choices.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[derive(Default)]
 pub(crate) struct Choice<'a> {
-    index: Number,
-    /// The increment of a stream.
-    #[serde(borrow, deserialize_with = "object")]
-    pub(crate) delta: Option<Delta<'a>>,
-    /// The whole message. In a stream, some servers send it beside the delta (Q49).
-    #[serde(borrow, deserialize_with = "object")]
-    pub(crate) message: Option<Box<Delta<'a>>>,
-    #[serde(borrow)]
+    index: Option<i64>,
+    /// Whether it is a piece of a choice, and not the whole message.
+    pub(crate) is_streamed: bool,
+    /// The increment of a stream, or else the whole message.
+    pub(crate) piece: Option<Delta<'a>>,
     finish_reason: Str<'a>,
     /// Moonshot's field for usage (Q53).
-    #[serde(deserialize_with = "object")]
     pub(crate) usage: Option<Box<TokenCounts>>,
-    #[serde(borrow)]
-    pub(crate) error: Option<&'a RawValue>,
+    pub(crate) error: &'a str,
 }
 
 /// A piece of a message, or all of it.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[derive(Default)]
 pub(crate) struct Delta<'a> {
-    #[serde(borrow)]
-    pub(crate) content: Content<'a>,
+    pub(crate) content: Str<'a>,
+    /// The content as a list, as Mistral sends it.
+    pub(crate) parts: Vec<Part<'a>>,
     /// Used by DeepSeek, xAI, llama.cpp, Z.ai and others.
-    #[serde(borrow)]
     pub(crate) reasoning_content: Str<'a>,
     /// Used by Groq, Cerebras, Ollama, OpenRouter, vLLM.
-    #[serde(borrow)]
     pub(crate) reasoning: Str<'a>,
     /// Used by OpenRouter and similar gateways. Kept unchanged, because signatures must be sent back with it.
-    #[serde(borrow)]
-    pub(crate) reasoning_details: Option<&'a RawValue>,
-    #[serde(borrow)]
+    pub(crate) reasoning_details: &'a str,
     pub(crate) refusal: Str<'a>,
-    #[serde(borrow, deserialize_with = "list")]
-    pub(crate) tool_calls: Option<Vec<ToolCall<'a>>>,
+    pub(crate) tool_calls: SmallVec<[ToolCall<'a>; 1]>,
     /// The single call of the API's first version, now deprecated.
-    #[serde(borrow, deserialize_with = "object")]
-    pub(crate) function_call: Option<Box<Function<'a>>>,
-    #[serde(borrow)]
-    pub(crate) annotations: Option<&'a RawValue>,
-    #[serde(borrow)]
-    pub(crate) images: Option<&'a RawValue>,
-    #[serde(borrow)]
-    pub(crate) audio: Option<&'a RawValue>,
+    pub(crate) function_call: Option<Box<ToolCall<'a>>>,
+    pub(crate) annotations: &'a str,
+    pub(crate) images: &'a str,
+    pub(crate) audio: &'a str,
     /// Runs of Groq's own tools on its side.
-    #[serde(borrow)]
-    pub(crate) executed_tools: Option<&'a RawValue>,
+    pub(crate) executed_tools: &'a str,
 }
 
-impl Delta<'_> {
+/// One part of a content.
+#[derive(Default)]
+pub(crate) struct Part<'a> {
+    /// Its JSON, so that an unknown part can be kept unchanged.
+    pub(crate) raw: &'a str,
+    pub(crate) kind: Str<'a>,
+    pub(crate) text: Str<'a>,
+    pub(crate) refusal: Str<'a>,
+    /// The thoughts of Mistral's models: a text, or a list of parts whose texts are joined.
+    pub(crate) thinking: String,
+}
+
+/// A fragment of a tool call. Arguments are a text, or JSON in place of one (Q20), whose spelling is kept.
+#[derive(Default)]
+pub(crate) struct ToolCall<'a> {
+    pub(crate) index: Option<i64>,
+    pub(crate) id: Str<'a>,
+    pub(crate) name: Str<'a>,
+    pub(crate) arguments: Str<'a>,
+    /// Fields that this crate does not know, such as `extra_content` with Google's thought signatures. They are
+    /// sent back with the call.
+    pub(crate) extras: Map<String, Value>,
+    /// Those of its function.
+    pub(crate) function_extras: Map<String, Value>,
+}
+
+/// The token counts that a server reports, under the names that servers give them.
+#[derive(Default)]
+pub(crate) struct TokenCounts {
+    prompt: Option<i64>,
+    completion: Option<i64>,
+    total: Option<i64>,
+    /// OpenAI and most others; DeepSeek; Moonshot; gateways in front of Anthropic.
+    cached: [Option<i64>; 4],
+    /// OpenAI; gateways in front of Anthropic.
+    cache_write: [Option<i64>; 2],
+    reasoning: Option<i64>,
+}
+
+impl<'a> Event<'a> {
+    #[inline(always)]
+    pub(crate) fn read(&mut self, json: Json<'a>) -> Option<Json<'a>> {
+        json.object(|key| {
+            if let Some(value) = key.is("choices") {
+                self.choices.clear();
+                self.is_answer |= value.is_list();
+                value.objects(|value| {
+                    self.choices.push(Choice::default());
+                    self.choices.last_mut()?.read(value)
+                })
+            } else if let Some(value) = key.is("id") {
+                value.text(&mut self.id)
+            } else if let Some(value) = key.is("model") {
+                value.text(&mut self.model)
+            } else if let Some(value) = key.is("usage") {
+                self.is_answer |= value.is_object();
+                value.object_in(&mut self.usage, TokenCounts::read)
+            } else if let Some(value) =
+                key.is_any(["object", "created", "system_fingerprint", "service_tier", "obfuscation"])
+            {
+                value.skip()
+            } else if let Some(value) = key.is("x_groq") {
+                self.is_answer |= value.is_object();
+                value.object(|key| {
+                    if let Some(value) = key.is("usage") {
+                        value.object_in(&mut self.groq_usage, |usage, value| usage.read(value))
+                    } else if let Some(value) = key.is("error") {
+                        value.raw(&mut self.groq_error)
+                    } else {
+                        key.skip()
+                    }
+                })
+            } else if let Some(value) = key.is("error") {
+                value.raw(&mut self.error)
+            } else if let Some(value) = key.is("citations") {
+                value.raw(&mut self.citations)
+            } else {
+                key.skip()
+            }
+        })
+    }
+}
+
+impl<'a> Choice<'a> {
+    #[inline(always)]
+    fn read(&mut self, json: Json<'a>) -> Option<Json<'a>> {
+        json.object(|key| {
+            if let Some(value) = key.is("index") {
+                value.number(&mut self.index)
+            } else if let Some(value) = key.is("delta").filter(|value| value.is_object()) {
+                self.is_streamed = true;
+                value.object_in(&mut self.piece, Delta::read)
+            } else if let Some(value) = key.is("finish_reason") {
+                value.text(&mut self.finish_reason)
+            } else if let Some(value) = key.is("logprobs") {
+                value.skip()
+            } else if let Some(value) = key.is("message").filter(|_| !self.is_streamed) {
+                // In a stream, some servers send it beside the delta (Q49).
+                value.object_in(&mut self.piece, Delta::read_whole)
+            } else if let Some(value) = key.is("usage") {
+                value.object_in(&mut self.usage, |usage, value| usage.read(value))
+            } else if let Some(value) = key.is("error") {
+                value.raw(&mut self.error)
+            } else {
+                key.skip()
+            }
+        })
+    }
+
+    /// Returns the number of the choice; 0 if the index is no valid choice number.
+    pub(crate) fn number(&self) -> u32 {
+        self.index.and_then(|index| u32::try_from(index).ok()).unwrap_or_default()
+    }
+
+    /// Returns the finish reason as written. An empty text and the text `null` mean none (Q31).
+    pub(crate) fn finish_reason(&self) -> Option<Text> {
+        if self.finish_reason.is("null") { None } else { self.finish_reason.text().map(Text::from) }
+    }
+}
+
+impl<'a> Delta<'a> {
+    #[inline(always)]
+    fn read(&mut self, json: Json<'a>) -> Option<Json<'a>> {
+        json.object(|key| {
+            if let Some(value) = key.is("content") {
+                self.parts.clear();
+                value.text(&mut self.content)?;
+                value.objects(|value| {
+                    self.parts.push(Part::default());
+                    self.parts.last_mut()?.read(value)
+                })
+            } else if let Some(value) = key.is("role") {
+                value.skip()
+            } else if let Some(value) = key.is("tool_calls") {
+                self.tool_calls.clear();
+                value.objects(|value| {
+                    self.tool_calls.push(ToolCall::default());
+                    self.tool_calls.last_mut()?.read(value)
+                })
+            } else if let Some(value) = key.is("reasoning_content") {
+                value.text(&mut self.reasoning_content)
+            } else if let Some(value) = key.is("reasoning") {
+                value.text(&mut self.reasoning)
+            } else if let Some(value) = key.is("reasoning_details") {
+                value.raw(&mut self.reasoning_details)
+            } else if let Some(value) = key.is("refusal") {
+                value.text(&mut self.refusal)
+            } else {
+                self.read_rare(key)
+            }
+        })
+    }
+
+    #[inline(never)]
+    fn read_rare(&mut self, key: Key<'a>) -> Option<Json<'a>> {
+        if let Some(value) = key.is("function_call") {
+            value.object_in(&mut self.function_call, |call, value| call.read_function(value))
+        } else if let Some(value) = key.is("annotations") {
+            value.raw(&mut self.annotations)
+        } else if let Some(value) = key.is("images") {
+            value.raw(&mut self.images)
+        } else if let Some(value) = key.is("audio") {
+            value.raw(&mut self.audio)
+        } else if let Some(value) = key.is("executed_tools") {
+            value.raw(&mut self.executed_tools)
+        } else {
+            key.skip()
+        }
+    }
+
+    #[inline(never)]
+    fn read_whole(&mut self, json: Json<'a>) -> Option<Json<'a>> {
+        self.read(json)
+    }
+
     /// Checks whether there are calls.
     #[inline]
     pub(crate) fn calls(&self) -> bool {
-        self.tool_calls.as_ref().is_some_and(|calls| !calls.is_empty()) || self.function_call.is_some()
+        !self.tool_calls.is_empty() || self.function_call.is_some()
     }
 
     /// Checks whether there is content other than reasoning and calls.
     #[inline]
     pub(crate) fn speaks(&self) -> bool {
-        let has_content = match &self.content {
-            Content::Absent => false,
-            Content::Text(text) => text.text().is_some(),
-            Content::Parts(parts) => parts.iter().any(|part| part.fields.speaks()),
-        };
-        has_content
-            || self.refusal.text().is_some()
-            || [self.images, self.audio].into_iter().flatten().any(|json| !is_nothing(json))
+        !self.content.is_empty()
+            || !self.refusal.is_empty()
+            || self.parts.iter().any(Part::speaks)
+            || !is_nothing(self.images)
+            || !is_nothing(self.audio)
     }
 
     /// Checks whether there is reasoning.
     #[inline]
     pub(crate) fn reasons(&self) -> bool {
-        [&self.reasoning, &self.reasoning_content].iter().any(|text| text.text().is_some())
-            || self.reasoning_details.is_some_and(|json| !is_nothing(json))
-            || matches!(&self.content, Content::Parts(parts) if parts.iter().any(|part| part.fields.reasons()))
+        !self.reasoning.is_empty()
+            || !self.reasoning_content.is_empty()
+            || !is_nothing(self.reasoning_details)
+            || self.parts.iter().any(|part| !part.thinking.is_empty())
     }
 }
 
-impl<'a> Choice<'a> {
-    /// Returns the number of the choice; 0 if the index is no valid choice number.
-    pub(crate) fn number(&self) -> u32 {
-        self.index.0.and_then(|index| u32::try_from(index).ok()).unwrap_or_default()
+impl<'a> Part<'a> {
+    fn read(&mut self, json: Json<'a>) -> Option<Json<'a>> {
+        json.raw(&mut self.raw)?;
+        json.object(|key| {
+            if let Some(value) = key.is("type") {
+                value.text(&mut self.kind)
+            } else if let Some(value) = key.is("text") {
+                value.text(&mut self.text)
+            } else if let Some(value) = key.is("refusal") {
+                value.text(&mut self.refusal)
+            } else if let Some(value) = key.is("thinking") {
+                self.thinking.clear();
+                self.add_thoughts(value)?;
+                value.objects(|value| {
+                    value.object(|key| match key.is("text") {
+                        Some(value) => self.add_thoughts(value),
+                        None => key.skip(),
+                    })
+                })
+            } else {
+                key.skip()
+            }
+        })
     }
 
-    /// Checks whether the choice is a piece of one.
-    pub(crate) fn is_streamed(&self) -> bool {
-        self.delta.is_some()
+    fn add_thoughts(&mut self, json: Json<'a>) -> Option<Json<'a>> {
+        let mut text = Str::default();
+        let rest = json.text(&mut text)?;
+        self.thinking.push_str(&text.text().unwrap_or_default());
+        Some(rest)
     }
 
-    /// Returns the piece, or all of the message.
-    pub(crate) fn piece(&self) -> Option<&Delta<'a>> {
-        self.delta.as_ref().or(self.message.as_deref())
+    /// Checks whether the part is anything but reasoning or an empty text.
+    fn speaks(&self) -> bool {
+        let is_text = self.kind.is_empty()
+            || ["text", "output_text", "thinking", "refusal"].iter().any(|kind| self.kind.is(kind));
+        !is_text || !self.text.is_empty() || !self.refusal.is_empty()
+    }
+}
+
+impl<'a> ToolCall<'a> {
+    #[inline(never)]
+    fn read(&mut self, json: Json<'a>) -> Option<Json<'a>> {
+        json.object(|key| {
+            if let Some(value) = key.is("index") {
+                let mut written = "";
+                let rest = value.raw(&mut written)?;
+                self.index = index_of(value, written);
+                Some(rest)
+            } else if let Some(value) = key.is("id") {
+                value.text(&mut self.id)
+            } else if let Some(value) = key.is("function") {
+                (self.name, self.arguments) = Default::default();
+                self.read_function(value)
+            } else if let Some(value) = key.is("type") {
+                value.skip()
+            } else {
+                keep(key, &mut self.extras)
+            }
+        })
     }
 
-    /// Returns the finish reason as written. An empty text and the text `null` mean none (Q31).
-    pub(crate) fn finish_reason(&self) -> Option<&str> {
-        self.finish_reason.text().filter(|reason| *reason != "null")
+    #[inline(always)]
+    fn read_function(&mut self, json: Json<'a>) -> Option<Json<'a>> {
+        json.object(|key| {
+            if let Some(value) = key.is("arguments") {
+                value.text_or_json(&mut self.arguments)
+            } else if let Some(value) = key.is("name") {
+                value.text(&mut self.name)
+            } else {
+                keep(key, &mut self.function_extras)
+            }
+        })
+    }
+}
+
+/// Keeps a field, unless it is `null`.
+#[cold]
+fn keep<'a>(key: Key<'a>, fields: &mut Map<String, Value>) -> Option<Json<'a>> {
+    let (key, json) = key.split()?;
+    let mut value = Value::Null;
+    let rest = json.value(&mut value)?;
+    if !value.is_null() {
+        fields.insert(key.text().unwrap_or_default().into_owned(), value);
+    }
+    Some(rest)
+}
+
+/// Returns the index of a call; `None` for `null` and the empty text. It is signed, since some servers count from -1 (Q5).
+///
+/// A written index is never absent: a piece identified by it alone would join another call (law T6). One that is no usable
+/// number becomes a number of its own, that of its spelling.
+fn index_of(json: Json<'_>, written: &str) -> Option<i64> {
+    let is_usable = |number: &i64| *number >= LOWEST_INDEX;
+    if let Some(number) = written.parse().ok().filter(is_usable) {
+        return Some(number);
+    }
+    let mut number = None;
+    json.number(&mut number)?;
+    number.filter(is_usable).or_else(|| {
+        let mut hasher = DefaultHasher::new();
+        written.hash(&mut hasher);
+        let is_absent = matches!(written, "" | "\"\"");
+        (!is_absent).then(|| i64::MIN + (hasher.finish() >> 2) as i64)
+    })
+}
+
+impl TokenCounts {
+    #[inline(never)]
+    fn read<'a>(&mut self, json: Json<'a>) -> Option<Json<'a>> {
+        let [cached, hits, moonshot, read] = &mut self.cached;
+        let [cache_write, created] = &mut self.cache_write;
+        json.object(|key| {
+            if let Some(value) = key.is("prompt_tokens") {
+                value.number(&mut self.prompt)
+            } else if let Some(value) = key.is("completion_tokens") {
+                value.number(&mut self.completion)
+            } else if let Some(value) = key.is("total_tokens") {
+                value.number(&mut self.total)
+            } else if let Some(value) = key.is("prompt_tokens_details") {
+                value.object(|key| {
+                    if let Some(value) = key.is("cached_tokens") {
+                        value.number(cached)
+                    } else if let Some(value) = key.is("cache_write_tokens") {
+                        value.number(cache_write)
+                    } else {
+                        key.skip()
+                    }
+                })
+            } else if let Some(value) = key.is("completion_tokens_details") {
+                value.object(|key| match key.is("reasoning_tokens") {
+                    Some(value) => value.number(&mut self.reasoning),
+                    None => key.skip(),
+                })
+            } else if let Some(value) = key.is("prompt_cache_hit_tokens") {
+                value.number(hits)
+            } else if let Some(value) = key.is("cached_tokens") {
+                value.number(moonshot)
+            } else if let Some(value) = key.is("cache_read_input_tokens") {
+                value.number(read)
+            } else if let Some(value) = key.is("cache_creation_input_tokens") {
+                value.number(created)
+            } else {
+                key.skip()
+            }
+        })
+    }
+
+    /// Converts the counts to this project's names; `None` if nothing is reported.
+    ///
+    /// xAI counts reasoning apart from the completion, which only its total shows. It is added here.
+    pub(crate) fn to_usage(&self) -> Option<Usage> {
+        let first = |places: &[Option<i64>]| places.iter().find_map(|number| count(*number));
+        let mut usage = Usage::default();
+        usage.input_tokens = count(self.prompt);
+        usage.output_tokens = count(self.completion);
+        usage.total_tokens = count(self.total);
+        usage.cached_input_tokens = first(&self.cached);
+        usage.cache_write_tokens = first(&self.cache_write);
+        usage.reasoning_tokens = count(self.reasoning);
+        let with_reasoning = usage.output_tokens.zip(usage.reasoning_tokens);
+        let with_reasoning = with_reasoning.map(|(output, reasoning)| output.saturating_add(reasoning));
+        let all = with_reasoning.zip(usage.input_tokens).map(|(output, input)| input.saturating_add(output));
+        if all.is_some() && all == usage.total_tokens {
+            usage.output_tokens = with_reasoning;
+        }
+        (usage != Usage::default()).then_some(usage)
     }
 }
 
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;

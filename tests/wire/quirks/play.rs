@@ -1,6 +1,6 @@
 //! Plays a transcript: through the model of its wire family, a chain and the tool loop.
 use advisor_chain::openai::backoff::Backoff;
-use advisor_chain::openai::{Profile, TextMode};
+use advisor_chain::openai::Profile;
 use advisor_chain::text_tool_calls::{TextFormat, ThinkingSplitter, ToolCallFormat};
 use advisor_tests::prelude::*;
 
@@ -50,7 +50,7 @@ pub(crate) fn model(transcript: &Transcript, place: Place) -> Arc<dyn ChatModel>
 }
 
 fn chat_profile(transcript: &Transcript) -> Profile {
-    let mut profile = match transcript.setting("profile") {
+    match transcript.setting("profile") {
         None => Profile::compatible(),
         Some("azure") => Profile::azure(),
         Some("deepseek") => Profile::deepseek(),
@@ -62,11 +62,7 @@ fn chat_profile(transcript: &Transcript) -> Profile {
         Some("openrouter") => Profile::openrouter(),
         Some("vllm") => Profile::vllm(),
         Some(other) => panic!("{}: profile: {other}", transcript.name),
-    };
-    if transcript.setting("text") == Some("cumulative") {
-        profile.text = TextMode::Cumulative;
     }
-    profile
 }
 
 /// Returns a model that asks this one once.

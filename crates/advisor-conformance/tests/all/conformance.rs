@@ -17,10 +17,9 @@ use bytes::Bytes;
 use futures::channel::mpsc;
 use futures::{FutureExt, StreamExt};
 use http::{HeaderMap, Uri};
-use provider_http::answer::{AnswerEvent, Meaning, WireFormat};
+use provider_http::answer::{AnswerEvent, Framing, Meaning, WireFormat};
 use provider_http::backoff::Backoff;
 use provider_http::exchange::{Call, HttpClient};
-use provider_http::fast_path::{Field, Framing};
 use provider_http::names::{NameRule, ToolNames};
 use provider_http::redaction::Redaction;
 use provider_http::transport::{ByteStream, ReqwestTransport, Transport, TransportError};
@@ -119,7 +118,6 @@ impl MadeUp {
 
 impl WireFormat for MadeUp {
     const FRAMING: Framing = Framing::Lines;
-    const FIELDS: &'static Field = &Field::Whole(&[]);
 
     fn read(&mut self, event: AnswerEvent<'_>, deltas: &mut VecDeque<Delta>) -> serde_json::Result<Meaning> {
         let event: Value = match serde_json::from_str(event.data) {

@@ -12,10 +12,9 @@ use advisor_core::{
 };
 use advisor_testkit::{ReplayServer, Reply};
 use http::HeaderName;
-use provider_http::answer::{AnswerEvent, Meaning, WireFormat};
+use provider_http::answer::{AnswerEvent, Framing, Meaning, WireFormat};
 use provider_http::backoff::Backoff;
 use provider_http::failure::ProviderError;
-use provider_http::fast_path::{Field, Framing};
 use provider_http::names::{NameRule, ToolNames};
 use provider_http::server::{Authorization, Server};
 use serde_json::{Value, json};
@@ -31,12 +30,6 @@ struct MadeUp {
 
 impl WireFormat for MadeUp {
     const FRAMING: Framing = Framing::Lines;
-    const FIELDS: &'static Field = &Field::Object(&[
-        ("say", Field::Text),
-        ("call", Field::Read),
-        ("used", Field::Counts),
-        ("over", Field::Read),
-    ]);
 
     fn read(&mut self, event: AnswerEvent<'_>, deltas: &mut VecDeque<Delta>) -> serde_json::Result<Meaning> {
         let event: Value = serde_json::from_str(event.data)?;

@@ -2,37 +2,34 @@
 //!
 //! A provider implements [`WireFormat`], and [`AnswerDecoder`] does the rest. The first bytes after a byte-order
 //! mark and white space determine the kind of a body. The content type does not.
-//! `{` or `[` begins JSON: an answer that was not streamed, an error, or a stream framed as lines or as an array.
+//! `{` or `[` begins JSON: an answer that was not streamed, an error, or a stream of lines.
 //! A field such as `data:` or a comment begins server-sent events. `<` begins a web page, such as the error of a proxy.
 //! Anything else has the framing of the format.
 
-mod beginning;
 mod body;
-mod cut_characters;
-mod end;
-mod identifiers;
 mod progress;
+mod repeat;
 mod status_event;
 #[cfg(test)]
 pub(crate) mod tests;
+mod values;
 mod wire_format;
 
 use std::fmt;
 use std::mem;
 use std::sync::Arc;
 
-use advisor_core::{Delta, Error, Result};
+use advisor_core::{Delta, Error, ErrorKind, Result};
 use bytes::Bytes;
 
 use crate::failure::Failures;
-use crate::fast_path::Framing;
 use crate::names::ToolNames;
 use crate::redaction::{Redaction, ServerWords};
 use crate::sse::{SseDecoder, SseLimits};
-use body::{Body, read_value};
-pub use end::End;
+
+use body::Body;
 use progress::{Progress, is_end_marker};
-pub use wire_format::{AnswerEvent, Meaning, WireFormat};
+pub use wire_format::{AnswerEvent, End, Framing, Meaning, WireFormat};
 
 /// Turns the bytes of one response body into deltas.
 ///
@@ -64,7 +61,7 @@ impl<W: WireFormat> AnswerDecoder<W> {
     /// Sets the tool names of the request. A call of an offered tool gets the tool's name, which is not redacted.
     #[must_use]
     pub fn with_tools(mut self, tools: Arc<ToolNames>) -> Self {
-        self.progress.identifiers.set_tools(tools);
+        self.progress.tools = Some(tools);
         self
     }
 
@@ -76,26 +73,14 @@ impl<W: WireFormat> AnswerDecoder<W> {
         self
     }
 
-    /// Disables the fast path, so that every event is parsed. The deltas are the same.
-    #[must_use]
-    pub fn without_fast_path(mut self) -> Self {
-        self.progress.fast.stop_learning();
-        self
-    }
-
     /// Appends the next bytes. Call it when [`next`](Self::next) returns `None`.
     pub fn push(&mut self, bytes: Bytes) {
         self.body.push(bytes, W::FRAMING, self.limits);
-        self.progress.is_array = self.body.is_array();
-        if self.progress.is_array {
-            self.progress.fast.expect_array();
-        }
     }
 
     /// Marks the body as ended.
     pub fn finish(&mut self) {
         self.body.end(self.limits);
-        self.progress.emit_usage();
         match &mut self.body {
             Body::Events { decoder, .. } => {
                 if ends_answer::<W>(decoder) {
@@ -103,7 +88,7 @@ impl<W: WireFormat> AnswerDecoder<W> {
                 }
                 decoder.finish();
             }
-            Body::Json { decoder, .. } => decoder.finish(),
+            Body::Json { values, .. } => values.finish(),
             Body::Page(page) => {
                 let page = String::from_utf8_lossy(page).trim_end().to_owned();
                 self.fail(self.progress.failures.web_page(&page.into()));
@@ -120,30 +105,15 @@ impl<W: WireFormat> AnswerDecoder<W> {
             if let Some(delta) = self.progress.deltas.pop_front() {
                 return Some(Ok(delta));
             }
-            if self.progress.failed.is_some() {
-                if self.progress.end_data() {
-                    continue;
-                }
+            if let Some(error) = self.progress.failed.take() {
                 self.body = Body::Over;
-                return self.progress.failed.take().map(Err);
+                return Some(Err(error));
             }
             match self.read() {
                 Ok(true) => {}
                 Ok(false) => return None,
                 Err(error) => self.fail(error),
             }
-        }
-    }
-
-    /// Decodes events that match a known template. Returns false if the next event matches none.
-    #[inline]
-    fn read_ahead(&mut self) -> bool {
-        match &mut self.body {
-            Body::Events { decoder, .. } if W::FRAMING == Framing::Sse => self.progress.read_ahead(decoder),
-            Body::Json { decoder, .. } if W::FRAMING == Framing::Lines => {
-                self.progress.read_values_ahead(decoder)
-            }
-            _ => false,
         }
     }
 
@@ -159,7 +129,7 @@ impl<W: WireFormat> AnswerDecoder<W> {
         match &self.body {
             Body::Unknown(beginning) => beginning.has_begun(),
             // Lines of JSON are a stream, whatever the format expects.
-            Body::Json { .. } => W::FRAMING == Framing::Sse && !self.progress.arrival.has_answer(),
+            Body::Json { .. } => W::FRAMING == Framing::Sse && !self.progress.has_answer,
             Body::Page(_) => true,
             Body::Events { .. } | Body::Over => false,
         }
@@ -177,19 +147,13 @@ impl<W: WireFormat> AnswerDecoder<W> {
     }
 
     fn fail(&mut self, error: Error) {
-        self.progress.emit_usage();
         self.body = Body::Over;
         self.ended = false;
         self.progress.fail_with(error);
     }
 
-    /// Decodes further events. Returns false if none is complete.
-    fn read(&mut self) -> Result<bool> {
-        if self.progress.fast.has_templates() && self.read_ahead() { Ok(true) } else { self.read_event() }
-    }
-
     /// Reads the next event. Returns false if none is complete.
-    fn read_event(&mut self) -> Result<bool> {
+    fn read(&mut self) -> Result<bool> {
         match &mut self.body {
             Body::Events { decoder, from } => {
                 let from = *from;
@@ -208,17 +172,16 @@ impl<W: WireFormat> AnswerDecoder<W> {
                     }
                 }
             }
-            Body::Json { decoder, from } => {
-                if read_value(decoder, *from, &mut self.progress)? {
+            Body::Json { values, from } => match values.next_value(*from) {
+                Ok(Some(value)) => {
+                    self.progress.read_value(value.json, *from + value.position)?;
                     return Ok(true);
                 }
-                // Without any answer, the bracket ends nothing: a status message becomes the error.
-                let ends = decoder.is_closed() && self.progress.arrival.has_answer();
-                if ends && self.progress.end != End::Done {
-                    self.progress.mark_done();
-                    return Ok(true);
-                }
-            }
+                Ok(None) => {}
+                // The answer is complete, so a value that the end of the body cuts is ignored.
+                Err(error) if error.kind() == ErrorKind::Truncated && self.progress.end != End::Open => {}
+                Err(error) => return Err(error),
+            },
             Body::Unknown(_) | Body::Page(_) | Body::Over => {}
         }
         if mem::take(&mut self.ended) { self.end_body() } else { Ok(false) }
@@ -227,25 +190,16 @@ impl<W: WireFormat> AnswerDecoder<W> {
     /// Handles the end of the body. Returns whether it brought something.
     fn end_body(&mut self) -> Result<bool> {
         self.progress.finish_format();
-        self.progress.end_data();
         self.progress.fail_unanswered();
         let is_silent = match &self.body {
             Body::Events { decoder, .. } => decoder.events() == 0 && decoder.comments() == 0,
             _ => W::FRAMING == Framing::Sse,
         };
-        if is_silent {
-            self.refuse_other_types()?;
-        }
-        Ok(self.progress.failed.is_some() || !self.progress.deltas.is_empty())
-    }
-
-    /// Fails if the body had nothing readable and another content type than an event stream's.
-    fn refuse_other_types(&self) -> Result<()> {
         let is_other = !self.content_type.is_empty() && !self.content_type.are("text/event-stream");
-        if self.progress.events == 0 && is_other {
+        if is_silent && is_other && self.progress.events == 0 {
             return Err(self.progress.failures.other_type(&self.content_type));
         }
-        Ok(())
+        Ok(self.progress.failed.is_some() || !self.progress.deltas.is_empty())
     }
 }
 
@@ -255,7 +209,6 @@ impl<W> fmt::Debug for AnswerDecoder<W> {
         f.debug_struct("AnswerDecoder")
             .field("end", &self.progress.end)
             .field("events", &self.progress.events)
-            .field("fast", &self.progress.fast)
             .finish_non_exhaustive()
     }
 }

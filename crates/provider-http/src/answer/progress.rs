@@ -1,26 +1,19 @@
 //! The state of an answer after the events so far.
 
-mod arrival;
-mod ending;
-
+use std::borrow::Cow;
 use std::collections::VecDeque;
+use std::mem;
+use std::sync::Arc;
 
-use advisor_core::{Delta, DeltaKind, Error, FinishReason};
+use advisor_core::{Delta, DeltaKind, Error, FinishReason, Result, ToolCallDelta};
 
-use super::cut_characters::CutCharacters;
-use super::end::End;
-use super::identifiers::Identifiers;
-use super::wire_format::{AnswerEvent, Meaning, WireFormat};
+use super::repeat::Repeat;
+use super::wire_format::{AnswerEvent, End, Framing, Meaning, WireFormat};
 use crate::error::{malformed_json, too_large};
 use crate::failure::{Failures, Report};
-use crate::fast_path::{Decoded, FastPath};
-use crate::json::JsonDecoder;
+use crate::names::ToolNames;
 use crate::redaction::ServerWords;
-use crate::sse::{SseDecoder, SseEvent};
-use arrival::Arrival;
-
-/// The most matching events decoded at once: enough to share their fixed cost, and few enough to buffer.
-pub(super) const MOST_AT_ONCE: usize = 32;
+use crate::sse::SseEvent;
 
 /// The state of an answer after the events so far.
 pub(super) struct Progress<W> {
@@ -30,49 +23,32 @@ pub(super) struct Progress<W> {
     /// The error to report after the deltas.
     pub(super) failed: Option<Error>,
     pub(super) failures: Failures,
-    pub(super) fast: FastPath,
-    /// Names and ids of calls without secrets, because spans and logs show them.
-    pub(super) identifiers: Identifiers,
-    /// Halves of characters, whose other halves may begin later texts.
-    characters: CutCharacters,
+    /// The tool names of the answered request.
+    pub(super) tools: Option<Arc<ToolNames>>,
     format: W,
     /// Whether the format was asked for deltas that it held back.
     format_finished: bool,
-    pub(super) arrival: Arrival,
-    /// Whether the events are the elements of an array, whose closing bracket ends the answer.
-    pub(super) is_array: bool,
-}
-
-/// The kind of an event that was read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ReadAs {
-    /// A piece of an answer, or a message about it.
-    Piece,
-    /// A whole answer.
-    Whole,
-    /// JSON that is unknown to the format.
-    Unknown,
+    /// Whether a part of an answer has arrived.
+    pub(super) has_answer: bool,
+    /// The server's last status message. It becomes the error if no answer follows.
+    status: Option<Box<Report>>,
+    repeat: Repeat,
 }
 
 impl<W: WireFormat> Progress<W> {
     pub(super) fn new(format: W, failures: Failures) -> Self {
-        let mut fast = FastPath::new(W::FRAMING, W::FIELDS);
-        if !format.is_repeatable() {
-            fast.stop_learning();
-        }
         Self {
-            deltas: VecDeque::with_capacity(MOST_AT_ONCE),
+            deltas: VecDeque::new(),
             end: End::Open,
             events: 0,
             failed: None,
-            identifiers: Identifiers::new(failures.redaction().clone()),
             failures,
-            fast,
-            characters: CutCharacters::default(),
+            tools: None,
             format,
             format_finished: false,
-            arrival: Arrival::NOTHING,
-            is_array: false,
+            has_answer: false,
+            status: None,
+            repeat: Repeat::default(),
         }
     }
 
@@ -82,132 +58,87 @@ impl<W: WireFormat> Progress<W> {
         if data.is_empty() {
             return;
         }
-        // Nothing follows a last event without a blank line, so its token counts could not be kept.
-        if !event.trailing && self.decode_known(event.event, data) {
-            return;
-        }
-        self.begin_event();
+        self.events += 1;
         if is_end_marker::<W>(data) {
             return self.mark_done();
         }
-        if let Err(error) = self.read(AnswerEvent::new(event.event, data)) {
+        match self.read(AnswerEvent::new(event.event, data)) {
+            Ok(_) => {}
             // A truncated event at the end is ignored.
-            if !event.trailing {
-                self.fail_with(malformed_json(&error, from + event.position));
-            }
+            Err(_) if event.trailing => {}
+            Err(error) => self.fail_with(malformed_json(&error, from + event.position)),
         }
     }
 
-    /// Reads a JSON value of a body without other framing. Returns its kind.
-    pub(super) fn read_value(&mut self, json: &str) -> serde_json::Result<ReadAs> {
-        if self.decode_known(None, json) {
-            return Ok(ReadAs::Piece);
-        }
-        self.begin_event();
+    /// Reads a JSON value of a body without other framing, at this position of the body.
+    ///
+    /// After the end of an answer only usage counts. An error then ends the body and is ignored by its caller.
+    pub(super) fn read_value(&mut self, json: &str, position: u64) -> Result<()> {
+        self.events += 1;
         if is_end_marker::<W>(json) {
             self.mark_done();
-            return Ok(ReadAs::Piece);
+            return Ok(());
         }
-        self.read(AnswerEvent::new(None, json))
-    }
-
-    /// Decodes the next events if they match a known template. Returns false if none does.
-    #[inline]
-    pub(super) fn read_ahead(&mut self, decoder: &mut SseDecoder) -> bool {
-        let longest = decoder.max_event_bytes();
-        let Some(bytes) = decoder.peek() else { return false };
-        let decoded = self.decode(bytes, longest);
-        if decoded.events > 0 {
-            decoder.consume(decoded.bytes, decoded.events);
+        let is_over = self.end == End::Done;
+        let meaning =
+            self.read(AnswerEvent::new(None, json)).map_err(|error| malformed_json(&error, position))?;
+        match meaning {
+            Read::Whole => self.mark_done(),
+            // In a stream, an unknown value may belong to a later version. Alone it shows that the address is wrong.
+            Read::Unknown if W::FRAMING == Framing::Sse && !self.has_answer && !is_over => {
+                return Err(self.failures.no_answer(position, &json.into()));
+            }
+            Read::Unknown | Read::Piece => {}
         }
-        decoded.events > 0
+        Ok(())
     }
 
-    /// Does the same for values of one line each.
-    pub(super) fn read_values_ahead(&mut self, decoder: &mut JsonDecoder) -> bool {
-        let longest = decoder.max_value_bytes();
-        let Some(bytes) = decoder.peek() else { return false };
-        let decoded = self.decode(bytes, longest);
-        decoder.consume(decoded.bytes);
-        decoded.events > 0
-    }
-
-    fn decode(&mut self, bytes: &[u8], longest: usize) -> Decoded {
-        let before = self.deltas.len();
-        let decoded = self.fast.decode(bytes, longest, MOST_AT_ONCE, &mut self.deltas);
-        if decoded.events > 0 {
-            self.note_decoded(decoded.events, before);
+    fn read(&mut self, event: AnswerEvent<'_>) -> serde_json::Result<Read> {
+        if let Some(delta) = self.repeat.read(event) {
+            self.deltas.push_back(delta);
+            return Ok(Read::Piece);
         }
-        decoded
-    }
-
-    fn decode_known(&mut self, name: Option<&str>, data: &str) -> bool {
-        let before = self.deltas.len();
-        let known = self.fast.decode_data(name, data, &mut self.deltas);
-        if known {
-            self.note_decoded(1, before);
-        }
-        known
-    }
-
-    #[inline]
-    fn note_decoded(&mut self, events: u64, before: usize) {
-        self.events += events;
-        self.characters.settle(&mut self.deltas, before);
-        self.format.skipped(events);
-    }
-
-    fn begin_event(&mut self) {
-        self.emit_usage();
-        self.events += 1;
-    }
-
-    fn read(&mut self, event: AnswerEvent<'_>) -> serde_json::Result<ReadAs> {
-        let rewritten = self.characters.rewrite(event.data, W::FIELDS);
-        let event = AnswerEvent::new(event.name, rewritten.as_deref().unwrap_or(event.data));
         let before = self.deltas.len();
         let meaning = self.format.read(event, &mut self.deltas)?;
-        self.characters.settle(&mut self.deltas, before);
         let ends = self.note_new(before);
-        if !self.format.is_repeatable() || self.identifiers.forgets() {
-            self.fast.stop_learning();
-        }
-        if matches!(meaning, Meaning::Piece) && rewritten.is_none() {
-            self.fast.parsed(event.name, event.data, &mut self.deltas, before);
-        } else {
-            self.fast.join_parsed(&mut self.deltas, before);
-        }
-        if matches!(meaning, Meaning::BlockStart) {
-            self.fast.forget();
+        match self.deltas.back() {
+            Some(delta)
+                if self.deltas.len() == before + 1
+                    && matches!(meaning, Meaning::Piece)
+                    && self.format.repeats() =>
+            {
+                self.repeat.note(event, delta);
+            }
+            _ => self.repeat.forget(),
         }
         // A failure counts although the same event ends the answer.
-        let read_as = self.note_meaning(meaning);
+        let read = self.note_meaning(meaning);
         if ends && self.failed.is_none() {
             self.mark_done();
         }
-        Ok(read_as)
+        Ok(read)
     }
 
-    fn note_meaning(&mut self, meaning: Meaning) -> ReadAs {
+    fn note_meaning(&mut self, meaning: Meaning) -> Read {
         match meaning {
-            Meaning::Unknown => return ReadAs::Unknown,
+            Meaning::Unknown => return Read::Unknown,
             // The clock of progress does not restart.
             Meaning::KeepAlive => self.events = self.events.saturating_sub(1),
             Meaning::TooLarge { limit } => self.fail_with(too_large(limit)),
-            Meaning::Piece | Meaning::Rewritten | Meaning::BlockStart | Meaning::Whole => {
-                self.arrival.note_answer();
+            Meaning::Piece | Meaning::Whole => {
+                (self.has_answer, self.status) = (true, None);
                 if matches!(meaning, Meaning::Whole) {
-                    return ReadAs::Whole;
+                    return Read::Whole;
                 }
             }
-            Meaning::Status(report) => self.arrival.note_status(report),
-            Meaning::Message(_) if self.arrival.has_answer() => {}
+            Meaning::Status(_) | Meaning::Message(_) if self.has_answer => {}
+            Meaning::Status(report) => self.status = Some(report),
             Meaning::Message(report) | Meaning::Failure(report) => self.fail(*report),
             Meaning::Contradiction(why) => {
                 self.fail_with(self.failures.protocol(None, why, &ServerWords::default()));
             }
         }
-        ReadAs::Piece
+        Read::Piece
     }
 
     /// Searches the deltas from index `new` on for finish reasons and ends, and hides secrets in names that spans
@@ -223,7 +154,9 @@ impl<W: WireFormat> Progress<W> {
         for delta in self.deltas.range_mut(new..) {
             match &mut delta.kind {
                 DeltaKind::ToolCalls(fragments) => {
-                    fragments.iter_mut().for_each(|fragment| self.identifiers.show(fragment));
+                    for fragment in fragments {
+                        show(fragment, self.tools.as_deref(), &self.failures);
+                    }
                 }
                 DeltaKind::Origin(origin) => {
                     self.failures.hide_secrets(&mut origin.response_id);
@@ -234,12 +167,8 @@ impl<W: WireFormat> Progress<W> {
                     if let FinishReason::Other(reason) = &mut finish.reason {
                         self.failures.hide_secrets_in(reason);
                     }
-                    // An array is complete with its closing bracket, whatever its elements state.
-                    if !self.is_array {
-                        self.end = End::Finished;
-                    }
+                    self.end = End::Finished;
                 }
-                DeltaKind::BlockEnd => self.fast.forget(),
                 DeltaKind::Done => is_done = true,
                 _ => {}
             }
@@ -251,15 +180,10 @@ impl<W: WireFormat> Progress<W> {
         is_done
     }
 
-    /// Ends the body. If no answer arrived, the server's status message becomes the error, or else the element of
-    /// an array that is no answer.
+    /// Ends the body. If no answer arrived, the server's status message becomes the error.
     pub(super) fn fail_unanswered(&mut self) {
-        let Arrival::Nothing { status, no_answer } = &mut self.arrival else { return };
-        match (status.take(), no_answer.take()) {
-            _ if self.end != End::Open => {}
-            (Some(status), _) => self.fail(*status),
-            (None, Some(error)) => self.fail_with(error),
-            (None, None) => {}
+        if let Some(status) = self.status.take().filter(|_| self.end == End::Open) {
+            self.fail(*status);
         }
     }
 
@@ -269,12 +193,59 @@ impl<W: WireFormat> Progress<W> {
         if self.end != End::Done {
             self.failed.get_or_insert(error);
         }
-        self.arrival.forget_status();
+        self.status = None;
     }
 
     fn fail(&mut self, report: Report) {
         self.fail_with(self.failures.in_answer(report));
     }
+
+    /// Emits the deltas that the format held back. If they end the answer, it is done.
+    pub(super) fn finish_format(&mut self) {
+        if !mem::replace(&mut self.format_finished, true) && self.failed.is_none() {
+            let before = self.deltas.len();
+            self.format.finish(&mut self.deltas);
+            if self.note_new(before) {
+                self.mark_done();
+            }
+        }
+    }
+
+    pub(super) fn mark_done(&mut self) {
+        if self.end != End::Done {
+            self.finish_format();
+        }
+        if self.end != End::Done {
+            self.repeat.forget();
+            self.end = End::Done;
+            self.deltas.push_back(Delta::done());
+        }
+    }
+}
+
+/// Hides secrets in the name and the id of a call, because spans and logs show them. An offered tool keeps its name.
+fn show(fragment: &mut ToolCallDelta, tools: Option<&ToolNames>, failures: &Failures) {
+    if let Some(name) = &mut fragment.name {
+        match tools.and_then(|tools| tools.meant_by(name)) {
+            Some(tool) => *name = tool,
+            None => failures.hide_secrets_in(name),
+        }
+    }
+    if let Some(id) = &mut fragment.call_id
+        && let Cow::Owned(shown) = failures.redaction().call_id(id)
+    {
+        *id = shown.into();
+    }
+}
+
+/// The kind of an event that was read.
+enum Read {
+    /// A piece of an answer, or a message about it.
+    Piece,
+    /// A whole answer.
+    Whole,
+    /// JSON that is unknown to the format.
+    Unknown,
 }
 
 /// Checks whether an event is the marker that ends an answer.

@@ -1,22 +1,12 @@
 //! Tests of `answer`.
 
-mod blocks;
-
 use std::collections::VecDeque;
 
 use advisor_core::{ErrorKind, Finish, FinishReason, Text, ToolCallDelta, Usage};
 use serde_json::Value;
 
 use super::*;
-use crate::fast_path::Field;
 use crate::names::NameRule;
-
-const FIELDS: &Field = &Field::Object(&[
-    ("say", Field::Text),
-    ("stop", Field::Read),
-    ("choice", Field::Read),
-    ("tokens", Field::Counts),
-]);
 
 /// A wire format of server-sent events with fields for each kind of delta.
 #[derive(Debug, Default)]
@@ -24,9 +14,6 @@ pub(crate) struct Sayings;
 /// The same events as lines.
 #[derive(Debug, Default)]
 struct SayingLines;
-/// The same events as elements of an array.
-#[derive(Debug, Default)]
-struct SayingArray;
 
 fn read(event: AnswerEvent<'_>, deltas: &mut VecDeque<Delta>) -> serde_json::Result<Meaning> {
     let event: Value = serde_json::from_str(event.data)?;
@@ -55,7 +42,6 @@ macro_rules! format_of {
     ($format:ty, $framing:expr, $marker:expr) => {
         impl WireFormat for $format {
             const FRAMING: Framing = $framing;
-            const FIELDS: &'static Field = FIELDS;
             const END_MARKER: Option<&'static str> = $marker;
 
             fn read(
@@ -70,7 +56,6 @@ macro_rules! format_of {
 }
 format_of!(Sayings, Framing::Sse, Some("[END]"));
 format_of!(SayingLines, Framing::Lines, None);
-format_of!(SayingArray, Framing::Array, None);
 
 pub(crate) fn decoder<W: WireFormat + Default>() -> AnswerDecoder<W> {
     AnswerDecoder::new(W::default(), SseLimits::default(), Redaction::default())
@@ -101,12 +86,11 @@ fn read_in<W: WireFormat>(
     (deltas, failed, end)
 }
 
-/// Reads a body whole, byte by byte and without the fast path, which must not differ.
+/// Reads a body whole and byte by byte, which must not differ.
 fn outcome<W: WireFormat + Default>(body: &str) -> (Vec<Delta>, Option<ErrorKind>, End) {
     let whole = read_in(decoder::<W>(), &[body.as_bytes()]);
     let bytes: Vec<&[u8]> = body.as_bytes().chunks(1).collect();
     assert_eq!(read_in(decoder::<W>(), &bytes), whole, "{body}");
-    assert_eq!(read_in(decoder::<W>().without_fast_path(), &[body.as_bytes()]), whole, "{body}");
     whole
 }
 
@@ -128,23 +112,18 @@ const EVENTS: [&str; 5] =
 #[test]
 fn law_s5_every_framing_gives_same_deltas() {
     let sse: String = EVENTS.iter().map(|event| format!("data: {event}\n\n")).collect();
-    let lines = EVENTS.join("\n");
+    let lines = EVENTS.join("\n") + "\n";
     let expected = outcome::<Sayings>(&sse);
     assert_eq!(
         (texts(&expected.0), expected.1, expected.2),
         (vec!["a", "b", "c", "[d]"], None, End::Finished)
     );
-    for body in [lines.clone(), lines.replace('\n', "\r\n"), lines.replace('\n', ""), format!("{lines}\n")] {
+    for body in [lines.clone(), lines.replace('\n', "\r\n"), EVENTS.concat() + "\n", format!("{lines}\n")] {
         assert_eq!(outcome::<SayingLines>(&body), expected, "{body}");
         // An event stream may turn out to be lines of JSON.
         assert_eq!(outcome::<Sayings>(&body), expected, "{body}");
-    }
-    let expected = (expected.0.into_iter().chain([Delta::done()]).collect(), None, End::Done);
-    for separator in [",", ",\r\n", "\n,\n", " , "] {
-        for end in ["]", "\n] \n", "]garbage"] {
-            let array = format!(" [{}{end}", EVENTS.join(separator));
-            assert_eq!(outcome::<SayingArray>(&array), expected, "{array}");
-        }
+        // The end of the body ends a line.
+        assert_eq!(outcome::<Sayings>(body.trim_end()).0, expected.0, "{body}");
     }
 }
 
@@ -168,7 +147,6 @@ fn law_s5_kind_of_body_is_equal_at_any_split() {
     }) {
         let body = format!("{mark}{first}{event}");
         assert_eq!(outcome_at_every_split::<SayingLines>(&body), (vec![Delta::text("a")], None), "{body}");
-        assert_eq!(outcome_at_every_split::<SayingArray>(&body), (vec![Delta::text("a")], None), "{body}");
     }
     for words in [
         "d", "data", "data is lost", "database: down", "e", "event", "events: none", "error: no", "id",
@@ -185,42 +163,15 @@ fn law_s5_kind_of_body_is_equal_at_any_split() {
 }
 
 #[test]
-fn array_ends_with_its_bracket_alone() {
-    let element = r#"{"say":"a","stop":true}"#;
-    for cut in ["", ",", ",{\"say\":", ",\n{\"say\":\"b\",\"stop\":true}"] {
-        let (_, failed, end) = outcome::<SayingArray>(&format!("[{element}{cut}"));
-        assert_eq!((failed, end), (Some(ErrorKind::Truncated), End::Open), "{cut}");
-    }
-    let (_, failed, end) = outcome::<SayingArray>(&format!("[{element},{element}]"));
-    assert_eq!((failed, end), (None, End::Done));
-    for unanswered in ["[]", "[{\"version\":2}]"] {
-        let (deltas, failed, end) = outcome::<SayingArray>(unanswered);
-        assert_eq!((deltas.len(), failed, end), (0, None, End::Open), "{unanswered}");
-    }
-    let status = "[{\"type\":\"status\",\"message\":\"queued\"}]";
-    assert_eq!(outcome::<SayingArray>(status).1, Some(ErrorKind::Provider { status: None }));
-    // An answer that is not streamed is one object: its finish reason counts.
-    let (deltas, failed, end) = outcome::<SayingArray>(element);
-    assert_eq!((deltas.len(), failed, end), (2, None, End::Finished));
-    // An error may be an object in place of the array.
-    let provider = Some(ErrorKind::Provider { status: Some(503) });
-    assert_eq!(outcome::<SayingArray>("{\"error\":{\"message\":\"m\",\"code\":503}}").1, provider);
-}
-
-#[test]
-fn values_with_line_feeds_match_as_well() {
-    let array: String = (0..20).map(|at| format!("{{\n  \"say\": \"word {at}\"\n}},\n")).collect();
-    let mut decoder = decoder::<SayingArray>();
-    decoder.push(format!("[{array}").into());
-    while decoder.next().is_some() {}
-    assert!(format!("{decoder:?}").contains("FastPath { templates: 1"), "{decoder:?}");
-    assert_eq!(decoder.events(), 20);
-    // Also where events are expected, as Gemini's API answers without `alt=sse`.
-    let mut decoder = self::decoder::<Sayings>();
-    decoder.push(format!("[{array}").into());
-    while decoder.next().is_some() {}
-    assert!(format!("{decoder:?}").contains("FastPath { templates: 1"), "{decoder:?}");
-    assert_eq!(decoder.events(), 20);
+fn values_may_take_several_lines() {
+    let expected = outcome::<SayingLines>(&EVENTS.join("\n"));
+    let spread = EVENTS.iter().map(|event| event.replace('{', "{\n").replace('}', "\n}\n"));
+    let spread: String = spread.collect();
+    assert_eq!(outcome::<SayingLines>(&spread).0, expected.0);
+    assert_eq!(outcome_at_every_split::<Sayings>(&spread).0, expected.0);
+    // Behind a line, each value ends on its line.
+    let (deltas, failed) = outcome_at_every_split::<SayingLines>("{\"say\":\"a\"}\n{\n\"say\":\"b\"}\n");
+    assert_eq!((texts(&deltas), failed), (vec!["a"], Some(ErrorKind::Protocol { position: Some(12) })));
 }
 
 #[test]
@@ -249,7 +200,6 @@ struct CallLines;
 
 impl WireFormat for CallLines {
     const FRAMING: Framing = Framing::Lines;
-    const FIELDS: &'static Field = &Field::Read;
 
     fn read(&mut self, event: AnswerEvent<'_>, deltas: &mut VecDeque<Delta>) -> serde_json::Result<Meaning> {
         let word: String = serde_json::from_str(event.data)?;
@@ -266,7 +216,8 @@ fn law_r3_calls_of_an_answer_hide_keys() {
     let decoder = AnswerDecoder::new(CallLines, SseLimits::default(), redaction);
     let body = b"\"canary-0123456789\"\n\"docs_search\"\n";
     let (deltas, _, _) = read_in(decoder.with_tools(Arc::new(names)), &[body]);
-    let expected = [("[secret]", "[secret]"), ("docs_search", "docs.search")]
+    let hidden = Redaction::new(["canary-0123456789".to_owned().into()].into_iter());
+    let expected = [(&*hidden.call_id("canary-0123456789"), "[secret]"), ("docs_search", "docs.search")]
         .map(|(id, name)| Delta::tool_call(ToolCallDelta::start(0, id, name)));
     assert_eq!(deltas, expected);
 }
@@ -274,12 +225,9 @@ fn law_r3_calls_of_an_answer_hide_keys() {
 #[test]
 fn values_arrive_before_the_body_ends() {
     let mut lines = decoder::<SayingLines>();
-    lines.push("{\"say\":\"a\"}".into());
+    lines.push("{\"say\":\"a\"}\n".into());
     assert_eq!(lines.next().and_then(Result::ok), Some(Delta::text("a")));
     assert!(!lines.is_whole(), "lines are a stream");
-    let mut array = decoder::<SayingArray>();
-    array.push("[{\"say\":\"a\"}".into());
-    assert_eq!(array.next().and_then(Result::ok), Some(Delta::text("a")));
 }
 
 #[test]
@@ -299,7 +247,7 @@ fn done_ends_an_answer_and_only_usage_follows() {
 #[test]
 fn end_marker_counts_in_lines_of_json() {
     for body in
-        ["{\"say\":\"a\"}\n[END]\n", "{\"say\":\"a\"}\n[END]", "{\"say\":\"a\"}\n[END]\n{\"say\":\"late\"}\n"]
+        ["{\"say\":\"a\"}\n[END]\n", "{\"say\":\"a\"}[END]\n", "{\"say\":\"a\"}\n[END]\n{\"say\":\"late\"}\n"]
     {
         let (deltas, failed, end) = outcome::<Sayings>(body);
         assert_eq!((deltas, failed, end), (vec![Delta::text("a"), Delta::done()], None, End::Done), "{body}");
@@ -361,13 +309,7 @@ fn unknown_json_is_an_error_only_outside_streams() {
     assert_eq!(outcome::<Sayings>(&[" ", unknown].concat()).1, protocol(1));
     assert_eq!(outcome::<Sayings>(&["data: ", unknown, "\n\n"].concat()).1, None);
     assert_eq!(outcome::<Sayings>(&["{\"say\":\"a\"}\n", unknown].concat()).1, None);
-    // An array is a stream; without an answer its first element shows that the address is wrong.
-    let (deltas, failed, end) = outcome::<Sayings>(&format!("[{unknown},{{\"say\":\"a\"}},{unknown}]"));
-    assert_eq!((texts(&deltas), failed, end), (vec!["a"], None, End::Done));
-    assert_eq!(outcome::<Sayings>(&format!("[{unknown},{unknown}]")).1, protocol(1));
-    let status = "{\"type\":\"status\",\"message\":\"queued\"}";
-    let queued = outcome::<Sayings>(&format!("[{unknown},{status}]")).1;
-    assert_eq!(queued, Some(ErrorKind::Provider { status: None }));
+    assert_eq!(outcome::<Sayings>("[1]").1, protocol(0));
 }
 
 #[test]
@@ -399,7 +341,6 @@ struct HoldsBack {
 
 impl WireFormat for HoldsBack {
     const FRAMING: Framing = Framing::Lines;
-    const FIELDS: &'static Field = &Field::Read;
     const END_MARKER: Option<&'static str> = Some("0");
 
     fn read(&mut self, event: AnswerEvent<'_>, deltas: &mut VecDeque<Delta>) -> serde_json::Result<Meaning> {
@@ -462,12 +403,7 @@ fn body_in_another_framing_is_read_by_its_own() {
     let named: String = EVENTS.iter().map(|event| format!("event: x\ndata: {event}\n\n")).collect();
     for body in [&sse, &named, &format!(": a comment\n\n{sse}"), &sse.replace("data: ", "data:")] {
         assert_eq!(outcome::<SayingLines>(body), expected, "{body}");
-        assert_eq!(outcome::<SayingArray>(body), expected, "{body}");
     }
-    let array = format!("[{}]", EVENTS.join(","));
-    let expected = outcome::<SayingArray>(&array);
-    assert_eq!(outcome::<Sayings>(&array), expected);
-    assert_eq!(outcome::<Sayings>(&format!("\n[{}", EVENTS.join(","))).1, Some(ErrorKind::Truncated));
     // Text that only begins like an event is a malformed line.
     let text = decoder::<SayingLines>().with_content_type("text/plain");
     assert_eq!(read_in(text, &[b"error: no memory"]).1, Some(ErrorKind::Protocol { position: Some(0) }));

@@ -3,20 +3,18 @@
 use std::collections::VecDeque;
 use std::fmt;
 
-use advisor_core::Delta;
-use serde_json::Value;
-
 use crate::failure::Report;
-use crate::fast_path::{Field, Framing};
+use crate::json::value;
+use advisor_core::Delta;
 
 /// One answer in one wire format: converts its events to deltas.
 ///
 /// A value belongs to one answer and may keep state from event to event. [`AnswerDecoder`](super::AnswerDecoder)
-/// does the rest: framing, limits, the end of the answer, errors, and the fast path for events of a known form.
+/// does the rest: framing, limits, the end of the answer, and errors.
 ///
 /// # Contract
-/// - Parse leniently. A typed struct that rejects a field of another form ends the answer as malformed JSON. A
-///   [`Value`] accepts every form; so does a struct with defaults and lenient deserializers.
+/// - Read leniently, as [`json::read`](crate::json::read) does. A typed struct that rejects a field of another form ends
+///   the answer as malformed JSON.
 /// - Names and ids become deltas as the server wrote them. Spans and logs show them,
 ///   so the decoder hides secrets in them, and in the model and the finish reason of an answer. Names of the request's
 ///   tools stay unchanged, and different ids stay different.
@@ -24,13 +22,8 @@ use crate::fast_path::{Field, Framing};
 ///   aggregator then makes an id.
 ///
 /// # Ordering
-/// [`read`](Self::read) is called once per event, in the order of the body. Events that the fast path decodes are
-/// reported by [`skipped`](Self::skipped) only. An event with token counts may be read again, for its
-/// [`Usage`](advisor_core::DeltaKind::Usage) deltas alone.
-///
-/// The fast path takes events of the same form for equal. So every field by which [`read`](Self::read) distinguishes
-/// blocks must be in [`FIELDS`](Self::FIELDS). The end of a block
-/// ([`BlockEnd`](advisor_core::DeltaKind::BlockEnd)), and [`Meaning::BlockStart`], make it forget the forms so far.
+/// [`read`](Self::read) is called once per event, in the order of the body; not for an event that
+/// [repeats](Self::repeats) the one before with another text.
 ///
 /// # Cancellation
 /// Nothing here waits.
@@ -44,23 +37,30 @@ use crate::fast_path::{Field, Framing};
 /// ```
 /// use std::collections::VecDeque;
 /// use advisor_core::{Delta, FinishReason};
-/// use provider_http::answer::{AnswerEvent, Meaning, WireFormat};
-/// use provider_http::fast_path::{Field, Framing};
-/// use serde_json::Value;
+/// use provider_http::answer::{AnswerEvent, Framing, Meaning, WireFormat};
+/// use provider_http::json::{Str, read};
 ///
 /// #[derive(Debug)]
 /// struct Lines;
 ///
 /// impl WireFormat for Lines {
 ///     const FRAMING: Framing = Framing::Lines;
-///     const FIELDS: &'static Field = &Field::Object(&[("text", Field::Text), ("done", Field::Read)]);
 ///
 ///     fn read(&mut self, event: AnswerEvent<'_>, deltas: &mut VecDeque<Delta>) -> serde_json::Result<Meaning> {
-///         let event: Value = serde_json::from_str(event.data)?;
-///         if let Some(text) = event["text"].as_str() {
-///             deltas.push_back(Delta::text(text));
-///         }
-///         if event["done"] == true {
+///         let (mut text, mut done) = (Str::default(), "");
+///         read(event.data, |json| {
+///             json.object(|key| {
+///                 if let Some(value) = key.is("text") {
+///                     value.text(&mut text)
+///                 } else if let Some(value) = key.is("done") {
+///                     value.raw(&mut done)
+///                 } else {
+///                     key.skip()
+///                 }
+///             })
+///         })?;
+///         deltas.extend(text.text().map(Delta::text));
+///         if done == "true" {
 ///             deltas.extend([Delta::finish(FinishReason::Stop), Delta::done()]);
 ///         }
 ///         Ok(Meaning::Piece)
@@ -69,11 +69,8 @@ use crate::fast_path::{Field, Framing};
 /// ```
 pub trait WireFormat: fmt::Debug + Send + Unpin + 'static {
     /// The framing of the events of a streamed answer. A body that begins otherwise is read by its own framing: as
-    /// server-sent events, lines or an array of JSON, or a web page. The fast path then decodes less.
+    /// server-sent events, values of JSON, or a web page.
     const FRAMING: Framing;
-    /// The fields that [`read`](Self::read) reads. From them the fast path knows which differences between events
-    /// matter. [`Field::Text`] also fits reasoning, and several fields can be [`Field::Counts`].
-    const FIELDS: &'static Field;
     /// The beginning of the event that ends an answer, if it is no JSON. A format whose last event is JSON pushes
     /// [`Delta::done`].
     const END_MARKER: Option<&'static str> = None;
@@ -90,18 +87,38 @@ pub trait WireFormat: fmt::Debug + Send + Unpin + 'static {
     /// error it is not called.
     fn finish(&mut self, _deltas: &mut VecDeque<Delta>) {}
 
+    /// Checks whether an event like the last one, with another text in place of its text, gives the same delta with that
+    /// text. Such an event is then not read. The last one gave one piece of text and nothing else.
+    fn repeats(&self) -> bool {
+        false
+    }
+
     /// Returns the error in the body of a response whose status is no success; `None` if it holds none.
     fn read_report(body: &str) -> Option<Report> {
-        Report::find(&serde_json::from_str::<Value>(body).ok()?)
+        Report::find(&value(body).ok()?)
     }
+}
 
-    /// Checks whether an event means the same when it comes again. While it does, the fast path learns.
-    fn is_repeatable(&self) -> bool {
-        true
-    }
+/// The framing of events in a body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Framing {
+    /// Server-sent events.
+    Sse,
+    /// One JSON value on each line.
+    Lines,
+}
 
-    /// Notes that the fast path decoded this number of events, which have deltas.
-    fn skipped(&mut self, _events: u64) {}
+/// The progress of an answer towards its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum End {
+    /// The answer continues.
+    Open,
+    /// A finish reason came. More calls and usage may follow.
+    Finished,
+    /// The end came. Only usage may follow.
+    Done,
 }
 
 /// One event of an answer: the data of a server-sent event, or one JSON value.
@@ -126,14 +143,8 @@ impl<'a> AnswerEvent<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Meaning {
-    /// A piece of a streamed answer. Events of the same form mean the same, unless [`WireFormat::is_repeatable`]
-    /// denies it.
+    /// A piece of a streamed answer.
     Piece,
-    /// A piece of rewritten JSON, or with a text that the format has split or held back. Nothing is learned from it.
-    Rewritten,
-    /// A piece that begins a block, or in another way changes the meaning of later events. The templates of earlier
-    /// events are forgotten.
-    BlockStart,
     /// A whole answer. In a body of JSON only usage may follow.
     Whole,
     /// A sign of life without any output. It is no part of an answer, and no progress of it.

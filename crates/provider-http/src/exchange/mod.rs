@@ -74,8 +74,7 @@ impl Call {
 /// ```
 /// # use std::collections::VecDeque;
 /// # use advisor_core::{Delta, FinishReason};
-/// # use provider_http::answer::{AnswerEvent, Meaning, WireFormat};
-/// # use provider_http::fast_path::{Field, Framing};
+/// # use provider_http::answer::{AnswerEvent, Framing, Meaning, WireFormat};
 /// use advisor_core::{ChunkStream, MessageAggregator, Result};
 /// use http::{HeaderMap, Uri};
 /// use provider_http::exchange::{Call, HttpClient};
@@ -84,7 +83,6 @@ impl Call {
 /// # struct Lines;
 /// # impl WireFormat for Lines {
 /// #     const FRAMING: Framing = Framing::Lines;
-/// #     const FIELDS: &'static Field = &Field::Object(&[("text", Field::Text)]);
 /// #     fn read(&mut self, event: AnswerEvent<'_>, deltas: &mut VecDeque<Delta>) -> serde_json::Result<Meaning> {
 /// #         let event: serde_json::Value = serde_json::from_str(event.data)?;
 /// #         deltas.extend(event["text"].as_str().map(Delta::text));

@@ -11,10 +11,8 @@ use crate::redaction::ServerText;
 /// The message is the provider's, at most 2 KiB, without line breaks and other control characters. It may quote
 /// the request.
 ///
-/// These secrets are redacted: the key, the values of the caller's headers and of the base URL's query, and
-/// anything that looks like a key. They are redacted in whole or in pieces, in any encoding. Parts of such a
-/// header or of the base URL's path count from 12 bytes on, unless they are usual words. Plain words without
-/// digits count from 20 bytes on.
+/// These secrets are redacted: the key, the values of the caller's headers and of the base URL's query, also as they stand in
+/// a URL or in JSON, and anything that looks like a key.
 ///
 /// ```
 /// use advisor_core::{Error, ErrorKind};

@@ -7,13 +7,11 @@
 //! would make the conversation unusable.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 
 use advisor_core::ToolCall;
-use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess};
 use serde_json::{Map, Value, json};
 
-use super::lenient::{Lenient, Str, lenient};
+use super::{Json, read};
 
 /// The deepest nesting of JSON. It is the smallest default limit of common parsers, that of System.Text.Json. Others
 /// are Ruby and protobuf (100), serde_json (127), Python and Jackson (about 1,000) and Go (10,000).
@@ -40,13 +38,13 @@ pub fn as_text(written: &str) -> Cow<'_, str> {
     if ToolCall::gives_none(written) {
         return Cow::Borrowed("{}");
     }
-    let shape = serde_json::from_str::<Shape>(written).ok();
-    match shape.filter(|shape| shape.is_object && shape.depth <= MOST_NESTED) {
-        None => wrapped(written),
-        Some(shape) if !shape.repeats => Cow::Borrowed(written),
-        Some(_) => serde_json::from_str::<Value>(written)
-            .map_or_else(|_| wrapped(written), |last| Cow::Owned(last.to_string())),
+    let value = serde_json::from_str(written).unwrap_or_default();
+    if !matches!(value, Value::Object(_)) || nested(&value) > MOST_NESTED {
+        return wrapped(written);
     }
+    let mut keys = 0;
+    let repeats = read(written, |json| count_keys(json, &mut keys)).is_err() || keys != keys_of(&value);
+    if repeats { Cow::Owned(value.to_string()) } else { Cow::Borrowed(written) }
 }
 
 /// Returns the arguments of a call as an object, for servers that expect one. It is the one of [`as_text`].
@@ -103,47 +101,22 @@ fn nested(value: &Value) -> usize {
     }
 }
 
-/// Properties of some JSON that a parser of values could read.
-#[derive(Debug, Default)]
-struct Shape {
-    is_object: bool,
-    depth: usize,
-    /// Whether an object in it repeats a key.
-    repeats: bool,
+/// Counts the keys of all objects, also those that are repeated.
+fn count_keys<'a>(json: Json<'a>, keys: &mut usize) -> Option<Json<'a>> {
+    if !json.is_object() {
+        return json.list(|item| count_keys(item, keys));
+    }
+    json.object(|key| {
+        *keys += 1;
+        count_keys(key.split()?.1, keys)
+    })
 }
 
-impl Shape {
-    fn add(&mut self, inner: &Self) {
-        self.depth = self.depth.max(inner.depth + 1);
-        self.repeats |= inner.repeats;
-    }
-}
-
-impl<'de> Lenient<'de> for Shape {
-    type Value = Self;
-
-    fn list<A: SeqAccess<'de>>(mut items: A) -> Result<Self, A::Error> {
-        let mut shape = Self { depth: 1, ..Self::default() };
-        while let Some(item) = items.next_element()? {
-            shape.add(&item);
-        }
-        Ok(shape)
-    }
-
-    fn object<A: MapAccess<'de>>(mut entries: A) -> Result<Self, A::Error> {
-        let mut shape = Self { is_object: true, depth: 1, repeats: false };
-        let mut keys = BTreeSet::new();
-        while let Some((key, value)) = entries.next_entry::<Str<'de>, _>()? {
-            shape.repeats |= !keys.insert(key);
-            shape.add(&value);
-        }
-        Ok(shape)
-    }
-}
-
-impl<'de> Deserialize<'de> for Shape {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        lenient::<Self, D>(deserializer)
+fn keys_of(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => items.iter().map(keys_of).sum(),
+        Value::Object(fields) => fields.len() + fields.values().map(keys_of).sum::<usize>(),
+        _ => 0,
     }
 }
 

@@ -12,7 +12,7 @@ use secrecy::{ExposeSecret, SecretString};
 use crate::redaction::Redaction;
 
 /// The characters that are escaped: all but letters, digits and `-._~`.
-const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+pub(crate) const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// The header that carries the key.
 #[derive(Debug, Clone, PartialEq, Eq)]

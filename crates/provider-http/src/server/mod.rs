@@ -5,7 +5,6 @@
 //! settings from the environment.
 
 mod address;
-mod secrets;
 mod setters;
 #[cfg(test)]
 mod tests;
@@ -20,6 +19,8 @@ pub use advisor_core::{AggregatorLimits, Error, Result, Text};
 use advisor_core::{AggregatorSettings, ChunkStream, MessageAggregator};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
+use percent_encoding::percent_decode_str;
+use secrecy::ExposeSecret;
 #[doc(no_inline)]
 pub use secrecy::SecretString;
 use serde::de::DeserializeOwned;
@@ -32,13 +33,17 @@ use crate::redaction::Redaction;
 use crate::sse::SseLimits;
 use crate::timeouts::Timeouts;
 use crate::transport::Transport;
+pub(crate) use address::ESCAPED;
 pub use address::{Authorization, path_segment};
 pub use variables::{EnvSettings, Variables};
 
+/// The words before a secret in a header.
+const SCHEMES: [&str; 4] = ["bearer", "basic", "token", "key"];
+
 /// A server: base URL, key, headers, and the client that calls it. Cheap to clone; clones share their connections.
 ///
-/// The key, the values of the caller's headers and the parts of the base URL beside its host are secrets. They
-/// appear in no `Debug`, log or error.
+/// The key, the values of the caller's headers and those in the query of the base URL are secrets. They appear in no
+/// `Debug`, log or error, nor does any other part of the base URL beside its host.
 ///
 /// # Ordering
 /// Chunks come as the server sends them. The body is read to its end before `Completed`, so that the next request
@@ -221,8 +226,29 @@ impl Server {
                 let host = address::host(&self.base_url);
                 tracing::warn!(host, "the key goes to the server without encryption: use https://");
             }
-            secrets::collect(self.api_key.as_ref(), &self.headers, &self.base_url)
+            Redaction::new(self.secrets().into_iter().map(SecretString::from))
         })
+    }
+
+    /// Returns the key, the values of the caller's headers, also behind a scheme such as `Bearer`, and those in the query of
+    /// the base URL.
+    fn secrets(&self) -> Vec<String> {
+        let mut secrets: Vec<String> =
+            self.api_key.iter().map(|key| key.expose_secret().to_owned()).collect();
+        for (_, value) in &self.headers {
+            let value = value.expose_secret();
+            let is_scheme = |word: &str| SCHEMES.iter().any(|scheme| scheme.eq_ignore_ascii_case(word));
+            let bare =
+                value.split_once(' ').filter(|(scheme, _)| is_scheme(scheme)).map(|(_, bare)| bare.trim());
+            secrets.extend([value].into_iter().chain(bare).map(str::to_owned));
+        }
+        let (_, query) = self.base_url.split_once('?').unwrap_or_default();
+        // A pair without a name may itself be a key.
+        let pairs = query.split('&').map(|pair| pair.split_once('=').unwrap_or(("", pair)));
+        for (_, value) in pairs.filter(|(name, _)| *name != "api-version") {
+            secrets.extend([value.to_owned(), percent_decode_str(value).decode_utf8_lossy().into_owned()]);
+        }
+        secrets
     }
 
     /// Checks whether the key, a header of the caller, or the user or the query of the base URL crosses a network without

@@ -44,7 +44,7 @@ impl Choices {
         self.highest = self.highest.max(Some(entry.number));
         self.note_choice(entry.number);
         let is_left_out = self.answer.is_some_and(|answer| answer != entry.number);
-        let Some(piece) = choice.piece().filter(|_| !repeats) else { return Ok(!is_left_out) };
+        let Some(piece) = choice.piece.as_ref().filter(|_| !repeats) else { return Ok(!is_left_out) };
         if !is_left_out && self.note_words(piece, entry) {
             let calls = if piece.calls() { self.calls.with_call(entry) } else { Some(self.calls) };
             self.calls = calls.ok_or(SeveralAnswers)?;
@@ -83,13 +83,9 @@ impl Choices {
     }
 
     /// Checks whether a further entry like the last one changes nothing.
-    pub(super) fn are_decided(&self) -> bool {
-        ![self.text, self.reasoning, self.calls].iter().any(|numbers| matches!(numbers, Numbers::One(_)))
-    }
-
-    /// Checks whether an entry like an earlier one means the same as that one.
-    pub(super) fn are_repeatable(&self) -> bool {
-        ![self.text, self.reasoning, self.calls].contains(&Numbers::Ascending)
+    pub(super) fn are_known(&self) -> bool {
+        let is_known = |numbers: &Numbers| matches!(numbers, Numbers::None | Numbers::Choice(_));
+        [self.text, self.reasoning, self.calls].iter().all(is_known)
     }
 
     /// Returns the choice of all that was read, if it is one.
@@ -120,7 +116,7 @@ impl Entry {
     fn new(choice: &Choice<'_>, highest: Option<u32>) -> Self {
         let number = choice.number();
         let order = highest.map_or(Ordering::Greater, |highest| number.cmp(&highest));
-        Self { number, order, is_new: choice.is_streamed() && order.is_gt() }
+        Self { number, order, is_new: choice.is_streamed && order.is_gt() }
     }
 }
 

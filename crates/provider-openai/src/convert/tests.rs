@@ -1,29 +1,44 @@
 //! Tests of `convert`.
 
-use advisor_core::{Finish, FinishReason, Media, Usage};
+use advisor_core::{Finish, FinishReason, Media, MediaDelta, Usage};
 
 use super::*;
-use crate::profile::{Profile, TextMode};
 use crate::wire::FORMAT;
+use provider_http::json::read;
 
-/// Converts these events with a new converter. Returns one list of deltas for each.
-fn convert_with(form: TextForm, events: &[&str]) -> Vec<Vec<Delta>> {
-    let mut converter = Converter::new(form, FORMAT.into());
-    let read = |json: &&str| {
+fn converter() -> Converter {
+    Converter::new(ThinkTags::AsText, FORMAT.into())
+}
+
+/// Converts an event with a converter.
+fn convert_one(converter: &mut Converter, json: &str, deltas: &mut VecDeque<Delta>) -> Converted {
+    let mut event = Event::default();
+    read(json, |json| event.read(json)).expect(json);
+    converter.convert(&mut event, deltas)
+}
+
+/// Converts these events with a new converter. Returns one list of deltas for each, and those at the end.
+fn convert_to_end(events: &[&str]) -> (Vec<Vec<Delta>>, Vec<Delta>) {
+    let mut converter = converter();
+    let convert = |json: &&str| {
         let mut deltas = VecDeque::new();
-        converter.convert(&mut serde_json::from_str(json).expect(json), &mut deltas);
+        convert_one(&mut converter, json, &mut deltas);
         deltas.into()
     };
-    events.iter().map(read).collect()
+    let deltas = events.iter().map(convert).collect();
+    let mut last = VecDeque::new();
+    converter.finish(&mut last);
+    (deltas, last.into())
 }
 
 fn convert(events: &[&str]) -> Vec<Vec<Delta>> {
-    convert_with(TextForm::PLAIN, events)
+    convert_to_end(events).0
 }
 
-/// Returns the deltas of one event whose only choice has this delta.
+/// Returns the deltas of one event whose only choice has this delta, and those at the end.
 fn of_delta(delta: &str) -> Vec<Delta> {
-    convert(&[&format!(r#"{{"choices":[{{"delta":{delta}}}]}}"#)]).remove(0)
+    let (mut deltas, last) = convert_to_end(&[&format!(r#"{{"choices":[{{"delta":{delta}}}]}}"#)]);
+    deltas.remove(0).into_iter().chain(last).collect()
 }
 
 fn call(fragment: ToolCallDelta) -> Delta {
@@ -156,7 +171,14 @@ fn one_delta_object_gives_these_deltas() {
         (
             "sound with its words",
             r#"{"audio":{"id":"a1","transcript":"Hi","data":"AA=="}}"#,
-            vec![Delta::text("Hi")],
+            vec![
+                Delta::text("Hi"),
+                DeltaKind::Media(Box::new(
+                    MediaDelta::from(Media::from_bytes("audio/pcm", vec![0]))
+                        .with_data(ProviderData::new(FORMAT, json!({"audio": {"id": "a1"}}))),
+                ))
+                .into(),
+            ],
         ),
         (
             "a tool that ran on the server's side is no call",
@@ -338,7 +360,7 @@ fn calls_of_whole_message_are_distinguished_by_position() {
 
 /// What is read of entries with these numbers: texts, `.` for reasoning, `*` for a call, and `!` if they are refused.
 fn read_of(entries: &[(u32, &str)]) -> String {
-    let mut converter = Converter::new(TextForm::PLAIN, FORMAT.into());
+    let mut converter = converter();
     let mut read = String::new();
     for (index, text) in entries {
         let piece = match *text {
@@ -351,7 +373,7 @@ fn read_of(entries: &[(u32, &str)]) -> String {
         };
         let json = json!({"choices": [{"index": index, "delta": piece}]}).to_string();
         let mut deltas = VecDeque::new();
-        let converted = converter.convert(&mut serde_json::from_str(&json).unwrap(), &mut deltas);
+        let converted = convert_one(&mut converter, &json, &mut deltas);
         for delta in deltas {
             match delta.kind {
                 DeltaKind::Text(text) | DeltaKind::Reasoning(text) => read.push_str(&text),
@@ -424,50 +446,14 @@ fn of_several_answers_the_first_that_speaks_is_read() {
         (&[opened(0), opened(1), said(0), said(0)], false),
         (&[said(0), said(1), again], false),
     ] {
-        let mut converter = Converter::new(TextForm::PLAIN, FORMAT.into());
-        let converted = events.iter().map(|json| {
-            let mut event = serde_json::from_str(json).expect("an event");
-            converter.convert(&mut event, &mut VecDeque::new()).mixes
-        });
+        let mut converter = converter();
+        let converted =
+            events.iter().map(|json| convert_one(&mut converter, json, &mut VecDeque::new()).mixes);
         assert_eq!(converted.filter(|mixes| *mixes).count() > 0, mixes, "{events:?}");
     }
     let calls = json!([{"id": "c", "function": {"name": "f"}}]);
     let (text, call) = (json!({"content": "a"}), json!({"content": "", "tool_calls": calls}));
     assert_eq!((whole(text.clone(), call), whole(text.clone(), text)), (2, 1));
-}
-
-/// The form of cumulative text.
-fn cumulative() -> TextForm {
-    let mut profile = Profile::compatible();
-    profile.text = TextMode::Cumulative;
-    TextForm::new(&profile)
-}
-
-#[test]
-fn cumulative_text_is_emitted_as_increments() {
-    let event = |index: u32, text: &str| {
-        format!(r#"{{"choices":[{{"index":{index},"delta":{{"content":"{text}"}}}}]}}"#)
-    };
-    let events = [event(0, "He"), event(0, "Hello"), event(0, "Hello"), event(0, "!")];
-    let events: Vec<&str> = events.iter().map(String::as_str).collect();
-    let texts = |form| -> Vec<Delta> { convert_with(form, &events).concat() };
-    assert_eq!(texts(cumulative()), ["He", "llo", "", "!"].map(Delta::text));
-    assert_eq!(texts(TextForm::PLAIN)[1], Delta::text("Hello"));
-    let counted = [event(0, "He"), event(1, "Hello"), event(2, "Hello!")];
-    let texts = convert_with(cumulative(), &counted.each_ref().map(String::as_str)).concat();
-    assert_eq!(texts, ["He", "llo", "!"].map(Delta::text), "the number of the token (Q54)");
-}
-
-#[test]
-fn law_r1_cumulative_text_counts_as_kept() {
-    let mut converter = Converter::new(cumulative(), FORMAT.into());
-    let mut kept = Vec::new();
-    for text in ["He", "Hello", "Hello", "Me"] {
-        let event = format!(r#"{{"choices":[{{"delta":{{"content":"{text}"}}}}]}}"#);
-        converter.convert(&mut serde_json::from_str(&event).expect("an event"), &mut VecDeque::new());
-        kept.push(converter.kept());
-    }
-    assert_eq!(kept, [2, 5, 5, 7]);
 }
 
 #[test]
@@ -502,18 +488,14 @@ fn beside_an_error_there_is_no_finish() {
     }
     let finish = Delta::finish(Finish::written(FinishReason::Stop, "stop"));
     let mut deltas = VecDeque::from([finish.clone()]);
-    let mut event =
-        serde_json::from_str(r#"{"choices":[{"finish_reason":"stop"}],"error":"m"}"#).expect("an event");
-    Converter::new(TextForm::PLAIN, FORMAT.into()).convert(&mut event, &mut deltas);
+    let event = r#"{"choices":[{"finish_reason":"stop"}],"error":"m"}"#;
+    convert_one(&mut converter(), event, &mut deltas);
     assert_eq!(deltas, [finish], "what an event before it told stays");
 }
 
 #[test]
 fn error_is_returned_beside_the_deltas() {
-    let told = |json: &str| {
-        Converter::new(TextForm::PLAIN, FORMAT.into())
-            .convert(&mut serde_json::from_str(json).expect(json), &mut VecDeque::new())
-    };
+    let told = |json: &str| convert_one(&mut converter(), json, &mut VecDeque::new());
     assert_eq!(
         told(r#"{"error":{"message":"m"},"choices":[]}"#).error.map(|error| error.message),
         Some("m".into())
@@ -529,44 +511,52 @@ fn error_is_returned_beside_the_deltas() {
     assert!(told(r#"{"choices":[{"message":{}}]}"#).whole);
 }
 
-/// Few odd indexes are kept, however many a server sends, and none equals another.
+/// Indexes that are no numbers become numbers: equal ones equal, others different.
 #[test]
-fn law_r1_kept_odd_indexes_are_bounded() {
-    let mut converter = Converter::new(TextForm::PLAIN, FORMAT.into());
-    let mut indexes = std::collections::HashSet::new();
-    let mut last = [None, None];
-    for number in 0..3000 {
-        let padding = "y".repeat(number % 3 * 1000);
-        let short = number % 3 == 0;
-        let index = if short { format!("x{number}") } else { format!("x{number}{padding}") };
-        let call = json!({"index": index});
-        let event = json!({"choices": [{"delta": {"tool_calls": [call]}}]}).to_string();
-        let mut deltas = VecDeque::new();
-        converter.convert(&mut serde_json::from_str(&event).expect("an event"), &mut deltas);
-        let Some(DeltaKind::ToolCalls(calls)) = deltas.pop_front().map(|delta| delta.kind) else {
-            panic!("a call")
+fn law_t6_odd_indexes_stay_apart() {
+    let index_of = |index: &str| {
+        let event = format!(r#"{{"choices":[{{"delta":{{"tool_calls":[{{"index":{index}}}]}}}}]}}"#);
+        let deltas = convert(&[&event]).concat();
+        let [Delta { kind: DeltaKind::ToolCalls(calls), .. }] = deltas.as_slice() else {
+            panic!("{deltas:?}")
         };
-        assert!(indexes.insert(calls[0].index.expect("an index")), "{number}");
-        last.rotate_left(1);
-        last[1] = calls[0].index;
-    }
-    let kept = format!("{converter:?}");
-    assert!(kept.contains("odd: 1000"), "{kept}");
-    // A kept index stays the same, and any other is new each time.
-    let index_of = |converter: &mut Converter, index: &str| {
-        let event = json!({"choices": [{"delta": {"tool_calls": [{"index": index}]}}]}).to_string();
-        let mut deltas = VecDeque::new();
-        converter.convert(&mut serde_json::from_str(&event).expect("an event"), &mut deltas);
-        match deltas.pop_front().map(|delta| delta.kind) {
-            Some(DeltaKind::ToolCalls(calls)) => calls[0].index,
-            _ => None,
-        }
+        calls[0].index
     };
-    assert_eq!(index_of(&mut converter, "x0"), Some(i64::MIN));
-    for number in 0..50 {
-        index_of(&mut converter, &format!("z{number}"));
+    for (written, number) in [("7", 7), ("-1", -1), ("7.0", 7), (r#""7""#, 7)] {
+        assert_eq!(index_of(written), Some(number), "{written}");
     }
-    assert!(format!("{converter:?}").contains("odd: 1024"));
-    let again = [0, 1].map(|_| index_of(&mut converter, "z49"));
-    assert_ne!(again[0], again[1]);
+    assert_eq!(["null", r#""""#].map(index_of), [None, None]);
+    let odd =
+        ["7.5", r#""x""#, r#""y""#, "1e400", "99999999999999999999", "-99999999999999999999", "[7]", "true"];
+    let numbers: HashSet<_> = odd.iter().map(|odd| index_of(odd).expect("an index")).collect();
+    assert_eq!(numbers.len(), odd.len());
+    assert!(numbers.iter().all(|number| *number < i64::MIN / 2), "{numbers:?}");
+    assert!(odd.iter().all(|odd| index_of(odd).is_some_and(|number| numbers.contains(&number))));
+}
+
+/// Pieces of raw details are one, as far as they differ only in their texts.
+#[test]
+fn details_of_reasoning_are_joined() {
+    let event = |details: &str| format!(r#"{{"choices":[{{"delta":{{"reasoning_details":[{details}]}}}}]}}"#);
+    let piece = |text: &str| event(&format!(r#"{{"type":"reasoning.text","text":"{text}","index":0}}"#));
+    let signature = event(r#"{"type":"reasoning.text","signature":"s","index":0}"#);
+    let said = r#"{"choices":[{"delta":{"content":"Hi"}}]}"#;
+    let events = [piece(r"a\n"), piece(r#"\"b"#), signature, said.to_owned(), piece("c")];
+    let (deltas, last) = convert_to_end(&events.each_ref().map(String::as_str));
+    let detail = |text: &str| json!({"type": "reasoning.text", "text": text, "index": 0});
+    let signed = json!({"type": "reasoning.text", "signature": "s", "index": 0});
+    assert_eq!(deltas[..3], [vec![Delta::reasoning("a\n")], vec![Delta::reasoning("\"b")], vec![]]);
+    assert_eq!(
+        deltas[3],
+        [data(json!({"reasoning_details": [detail("a\n\"b"), signed]})), Delta::text("Hi")]
+    );
+    assert_eq!(last, [data(json!({"reasoning_details": [detail("c")]}))]);
+}
+
+#[test]
+fn law_r1_details_that_wait_are_bounded() {
+    let text = "x".repeat(60 << 10);
+    let event = format!(r#"{{"choices":[{{"delta":{{"reasoning_details":[{{"text":"{text}"}}]}}}}]}}"#);
+    let emitted = convert(&[&event, &event, &event]).concat();
+    assert_eq!(emitted.iter().filter(|delta| matches!(delta.kind, DeltaKind::ReasoningData(_))).count(), 1);
 }

@@ -20,6 +20,8 @@ pub(super) struct ThinkTagSplitter {
     stage: Stage,
     /// Text that may begin a tag.
     held: String,
+    /// Whether reasoning came in a separate field. Reasoning in the text only repeats it.
+    has_reasoning: bool,
 }
 
 /// The place of the next piece of the text.
@@ -36,7 +38,7 @@ enum Stage {
 impl ThinkTagSplitter {
     pub(super) fn new(tags: ThinkTags) -> Self {
         let stage = if tags == ThinkTags::AsText { Stage::Text } else { Stage::Beginning };
-        Self { tags, stage, held: String::new() }
+        Self { tags, stage, held: String::new(), has_reasoning: false }
     }
 
     /// Checks whether everything that follows is text.
@@ -46,12 +48,14 @@ impl ThinkTagSplitter {
 
     /// Notes reasoning in a separate field: a text that begins after it is no reasoning without an opening tag.
     pub(super) fn note_reasoning(&mut self) {
+        self.has_reasoning = true;
         if self.stage == Stage::Beginning && self.tags == ThinkTags::OpenedByPrompt {
             self.tags = ThinkTags::Leading;
         }
     }
 
     /// Emits the text as far as it is decided.
+    #[inline]
     pub(super) fn push(&mut self, text: &str, emit: &mut impl FnMut(DeltaKind)) {
         if self.is_over() {
             return emit(DeltaKind::Text(text.into()));
@@ -68,11 +72,17 @@ impl ThinkTagSplitter {
         if held.is_empty() {
             return;
         }
-        emit(match stage {
-            Stage::Beginning if self.tags == ThinkTags::OpenedByPrompt => DeltaKind::Reasoning(held.into()),
-            Stage::Reasoning => DeltaKind::Reasoning(held.into()),
-            _ => DeltaKind::Text(held.into()),
-        });
+        match stage {
+            Stage::Beginning if self.tags == ThinkTags::OpenedByPrompt => self.emit_reasoning(&held, emit),
+            Stage::Reasoning => self.emit_reasoning(&held, emit),
+            _ => emit(DeltaKind::Text(held.into())),
+        }
+    }
+
+    fn emit_reasoning(&self, text: &str, emit: &mut impl FnMut(DeltaKind)) {
+        if !text.is_empty() && !self.has_reasoning {
+            emit(DeltaKind::Reasoning(text.into()));
+        }
     }
 
     /// Emits a text as far as it is decided. Returns the rest.
@@ -91,9 +101,7 @@ impl ThinkTagSplitter {
         if self.stage == Stage::Reasoning {
             let closed = rest.split_once(CLOSE);
             let (reasoning, after) = closed.unwrap_or_else(|| split_before_tag(rest));
-            if !reasoning.is_empty() {
-                emit(DeltaKind::Reasoning(reasoning.into()));
-            }
+            self.emit_reasoning(reasoning, emit);
             if closed.is_none() {
                 return after;
             }

@@ -7,7 +7,7 @@ use provider_http::server::Authorization;
 
 use super::{
     EchoScope, Endpoint, MessageRules, NamedTool, NoText, OptionRules, Profile, ReasoningEcho,
-    ReasoningField, TextMode, ThinkTags,
+    ReasoningField, ThinkTags,
 };
 
 const OPTIONS: OptionRules = OptionRules {
@@ -233,7 +233,6 @@ impl Profile {
             authorization: Authorization::Bearer,
             options,
             messages,
-            text: TextMode::Increments,
             think_tags: ThinkTags::AsText,
             eager_calls: false,
         }

@@ -23,12 +23,11 @@ use std::collections::VecDeque;
 use advisor_core::{AggregatorLimits, Delta, DeltaKind, FinishReason, ProviderData, Text, ToolCallDelta};
 use provider_http::answer::Meaning;
 use provider_http::failure::Report;
-use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::wire::{Event, Item, ItemKind, KeptItem, OUTPUT_INDEX, Response};
+use super::wire::{Event, Item, ItemKind, OUTPUT_INDEX, Response};
 use crate::audio::Audio;
-use crate::wire::{is_nothing, read};
+use crate::convert::error_of;
 use finish::finish_of;
 use items::{Identity, Items, MOST_KEPT, TooMuch};
 use part::PartPosition;
@@ -83,8 +82,6 @@ impl Converter {
         };
         match converted {
             Err(too_much) => too_much.meaning(),
-            // Events that look like earlier ones may now belong to another item.
-            Ok(()) if self.items.take_changed() => Meaning::BlockStart,
             Ok(()) => Meaning::Piece,
         }
     }
@@ -94,9 +91,9 @@ impl Converter {
         let (in_content, in_summary) = (PartPosition::from_content(event), PartPosition::from_summary(event));
         match name {
             "response.output_text.delta" => self.text(event, DeltaKind::Text, deltas),
-            "response.output_text.done" => self.end_text(event, event.text.text(), DeltaKind::Text, deltas),
+            "response.output_text.done" => self.end_text(event, event.text, DeltaKind::Text, deltas),
             "response.refusal.delta" => self.text(event, DeltaKind::Refusal, deltas),
-            "response.refusal.done" => self.end_text(event, event.refusal.text(), DeltaKind::Refusal, deltas),
+            "response.refusal.done" => self.end_text(event, event.refusal, DeltaKind::Refusal, deltas),
             "response.reasoning_text.delta" => self.reasoning(event, in_content, deltas),
             "response.reasoning_text.done" => self.whole_reasoning(event, in_content, deltas),
             "response.reasoning_summary_text.delta" => self.reasoning(event, in_summary, deltas),
@@ -136,10 +133,10 @@ impl Converter {
         if let Err(too_much) = self.snapshot(response, deltas) {
             return too_much.meaning();
         }
-        if let Some(usage) = response.usage.and_then(|counts| counts.to_usage()) {
+        if let Some(usage) = response.usage.as_ref().and_then(|counts| counts.to_usage()) {
             deltas.push_back(Delta::usage(usage));
         }
-        if response.status.text() == Some("failed") {
+        if response.status.is("failed") {
             return Meaning::Failure(Box::new(error_of(response.error).unwrap_or_default()));
         }
         let completed = match () {
@@ -172,7 +169,7 @@ impl Converter {
 
     /// Keeps a piece of audio until its end, since a piece cannot be played alone.
     fn audio(&mut self, event: &Event<'_>) -> Meaning {
-        self.audio.decode(event.delta.text().unwrap_or_default());
+        self.audio.decode(&event.delta.text().unwrap_or_default());
         let limit = AggregatorLimits::default().answer_bytes;
         if self.audio.kept() > limit { Meaning::TooLarge { limit } } else { Meaning::Piece }
     }
@@ -190,11 +187,10 @@ impl Converter {
     }
 
     fn begin_item(&mut self, event: &Event<'_>, deltas: &mut VecDeque<Delta>) -> Result<(), TooMuch> {
-        let Some(kept) = &event.item else { return Ok(()) };
-        let item = &kept.fields;
-        let at = self.items.announced(Identity::from_item(item, event.output_index.0), item.kind())?;
+        let Some(item) = &event.item else { return Ok(()) };
+        let at = self.items.announced(Identity::from_item(item, event.output_index), item.kind())?;
         if item.kind() == ItemKind::Message {
-            self.items.set_fields(at, data_of(&self.format, kept), kept.bytes())?;
+            self.items.set_fields(at, data_of(&self.format, item), item.raw.len())?;
         }
         self.begin_call(at, item, deltas);
         Ok(())
@@ -208,21 +204,20 @@ impl Converter {
         {
             (open.call.name, self.has_calls) = (true, true);
             let id = item.call_id.text().unwrap_or_default();
-            let mut start = ToolCallDelta::start(open.number, id, name);
+            let mut start = ToolCallDelta::start(open.number, Text::from(id), Text::from(name));
             start.provider_data = self.open(at);
             deltas.push_back(Delta::tool_call(start));
         }
     }
 
     fn finish_item(&mut self, event: &Event<'_>, deltas: &mut VecDeque<Delta>) -> Result<(), TooMuch> {
-        let Some(kept) = &event.item else { return Ok(()) };
-        let item = &kept.fields;
-        let at = self.items.of(Identity::from_item(item, event.output_index.0), item.kind())?;
+        let Some(item) = &event.item else { return Ok(()) };
+        let at = self.items.of(Identity::from_item(item, event.output_index), item.kind())?;
         if self.lacks_content(at, item) {
             self.begin_call(at, item, deltas);
-            return self.items.wait(at, kept);
+            return self.items.wait(at, item);
         }
-        self.end_item(at, kept, deltas)
+        self.end_item(at, item, deltas)
     }
 
     /// Checks whether nothing has arrived of the content that an item should have. The snapshot may have it.
@@ -231,11 +226,10 @@ impl Converter {
         match item.kind() {
             ItemKind::Image => item.image().is_none(),
             ItemKind::Message => {
-                let parts = item.content.as_deref().unwrap_or_default();
                 let has_begun = open.parts.iter().any(|part| !part.is_empty());
-                !has_begun && parts.iter().all(|part| part.said().is_none())
+                !has_begun && item.content.iter().all(|part| part.said().is_none())
             }
-            ItemKind::FunctionCall => !open.call.arguments && item.arguments.text().is_none(),
+            ItemKind::FunctionCall => !open.call.arguments && item.arguments.is_empty(),
             ItemKind::Reasoning | ItemKind::Other => false,
         }
     }
@@ -265,13 +259,10 @@ impl Converter {
 
     /// Converts the parts of the final snapshot that the stream lacks.
     fn snapshot(&mut self, response: &Response<'_>, deltas: &mut VecDeque<Delta>) -> Result<(), TooMuch> {
-        let items: Vec<&Item<'_>> = response.output.iter().map(|kept| &kept.fields).collect();
-        let places = self.items.of_snapshot(&items)?;
-        response.output.iter().zip(places).try_for_each(|(kept, at)| self.end_item(at, kept, deltas))?;
-        self.items.take_waiting().iter().try_for_each(|(at, end)| match KeptItem::read(end) {
-            Ok(end) => self.end_item(*at, &end, deltas),
-            Err(_) => Ok(()),
-        })
+        let places = self.items.of_snapshot(&response.output)?;
+        response.output.iter().zip(places).try_for_each(|(item, at)| self.end_item(at, item, deltas))?;
+        let waiting = self.items.take_waiting();
+        waiting.iter().try_for_each(|(at, end)| self.end_item(*at, &Item::kept(end), deltas))
     }
 }
 
@@ -282,17 +273,12 @@ impl TooMuch {
 }
 
 /// Returns the data of an item beside its content, which goes back to the server with it.
-fn data_of(format: &Text, kept: &KeptItem<'_>) -> Option<ProviderData> {
-    let extras = kept.extras();
+fn data_of(format: &Text, item: &Item<'_>) -> Option<ProviderData> {
+    let extras = item.extras();
     (!extras.is_empty()).then(|| ProviderData::new(format.clone(), Value::Object(extras)))
 }
 
 fn failure_of(event: &Event<'_>) -> Report {
     let in_response = event.response.as_ref().and_then(|response| error_of(response.error));
     in_response.or_else(|| error_of(event.error)).unwrap_or_default()
-}
-
-fn error_of(error: Option<&RawValue>) -> Option<Report> {
-    let error = error.filter(|error| !is_nothing(error))?;
-    Some(read(error.get()).map(|value| Report::read(&value)).unwrap_or_default())
 }

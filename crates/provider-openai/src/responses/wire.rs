@@ -1,127 +1,355 @@
 //! The wire format of the Responses API, as OpenAI and compatible servers really send it.
 //!
 //! One [`Event`] is one event of a stream; a [`Response`] is the snapshot in some events, or the whole body if nothing
-//! is streamed. Every field is optional, `null` means absent, and unknown fields are skipped. Nested JSON is kept as
-//! it is until an event needs it, so that the usual event stays small.
+//! is streamed. Every field is optional, `null` and a value of an unexpected form mean absent, and unknown fields are
+//! skipped.
 
-mod item;
-mod usage;
+use std::borrow::Cow;
 
-use serde::Deserialize;
-use serde_json::value::RawValue;
-
-use provider_http::fast_path::Field;
-use provider_http::json::lenient::{Number, Str, object};
-
-use crate::wire::Arguments;
-pub(super) use item::{Item, ItemKind, KeptItem, Part, kept, kept_list};
-pub(super) use usage::TokenCounts;
+use advisor_core::Usage;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use provider_http::json::{Json, Key, Str, count, read, value};
+use serde_json::{Map, Value};
 
 /// The format name of provider data from the Responses API. Data of a particular server has its host behind it.
 pub(crate) const FORMAT: &str = "openai-responses";
-
 /// The name under which the data of an item have its index in the answer. It is removed before they go back.
 pub(super) const OUTPUT_INDEX: &str = "output_index";
 
-/// The fields that are read of an [`Event`]; all others are ignored.
-pub(super) const EVENT: Field = Field::Object(EVENT_FIELDS);
-
-const EVENT_FIELDS: &[(&str, Field)] = &[
-    ("type", Field::Read),
-    ("delta", Field::Text),
-    ("item_id", Field::Read),
-    ("output_index", Field::Read),
-    ("content_index", Field::Read),
-    ("summary_index", Field::Read),
-    ("text", Field::Read),
-    ("refusal", Field::Read),
-    ("arguments", Field::Read),
-    ("name", Field::Read),
-    ("item", Field::Whole(&[("arguments", Field::Text)])),
-    ("part", Field::Whole(&[("text", Field::Text)])),
-    ("annotation", Field::Read),
-    ("response", Field::Read),
-    ("error", Field::Read),
-    ("sequence_number", Field::Padding),
-    ("obfuscation", Field::Padding),
-    // Of a whole answer.
-    ("object", Field::Read),
-    ("output", Field::Read),
-];
-
 /// One event of a stream.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[derive(Default)]
 pub(super) struct Event<'a> {
-    #[serde(borrow, rename = "type")]
     pub(super) kind: Str<'a>,
-    #[serde(borrow)]
     pub(super) delta: Str<'a>,
-    #[serde(borrow)]
     pub(super) item_id: Str<'a>,
-    pub(super) output_index: Number,
-    pub(super) content_index: Number,
-    pub(super) summary_index: Number,
+    pub(super) output_index: Option<i64>,
+    pub(super) content_index: Option<i64>,
+    pub(super) summary_index: Option<i64>,
     /// The whole text of a part at its end.
-    #[serde(borrow)]
     pub(super) text: Str<'a>,
-    #[serde(borrow)]
     pub(super) refusal: Str<'a>,
     /// The whole arguments at the end of a call. A few servers send them without an item (Q59).
-    #[serde(borrow)]
-    pub(super) arguments: Arguments<'a>,
-    #[serde(borrow)]
+    pub(super) arguments: Str<'a>,
     pub(super) name: Str<'a>,
-    #[serde(borrow, deserialize_with = "kept")]
-    pub(super) item: Option<KeptItem<'a>>,
-    #[serde(borrow, deserialize_with = "object")]
+    pub(super) item: Option<Box<Item<'a>>>,
     pub(super) part: Option<Box<Part<'a>>>,
-    #[serde(borrow)]
-    pub(super) annotation: Option<&'a RawValue>,
-    #[serde(borrow, deserialize_with = "object")]
+    pub(super) annotation: &'a str,
     pub(super) response: Option<Box<Response<'a>>>,
-    #[serde(borrow)]
-    pub(super) error: Option<&'a RawValue>,
-    #[serde(borrow)]
+    pub(super) error: &'a str,
     object: Str<'a>,
-    #[serde(borrow)]
-    output: Option<&'a RawValue>,
-}
-
-impl Event<'_> {
-    /// Checks whether the event is no event of a stream, but a whole answer.
-    pub(super) fn is_whole(&self) -> bool {
-        self.kind.text().is_none() && (self.object.text() == Some("response") || self.output.is_some())
-    }
+    has_output: bool,
 }
 
 /// The state of an answer: in its first events, in its last one, or alone as a whole answer.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[derive(Default)]
 pub(super) struct Response<'a> {
-    #[serde(borrow)]
     pub(super) id: Str<'a>,
-    #[serde(borrow)]
     pub(super) model: Str<'a>,
-    #[serde(borrow)]
     pub(super) status: Str<'a>,
-    #[serde(borrow, deserialize_with = "object")]
-    pub(super) incomplete_details: Option<IncompleteDetails<'a>>,
-    #[serde(borrow)]
-    pub(super) error: Option<&'a RawValue>,
-    #[serde(borrow, deserialize_with = "kept_list")]
-    pub(super) output: Vec<KeptItem<'a>>,
-    #[serde(deserialize_with = "object")]
+    /// The reason why it is incomplete.
+    pub(super) incomplete_reason: Str<'a>,
+    pub(super) error: &'a str,
+    pub(super) output: Vec<Item<'a>>,
     pub(super) usage: Option<TokenCounts>,
 }
 
-/// The reason why an answer is incomplete.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct IncompleteDetails<'a> {
-    #[serde(borrow)]
-    pub(super) reason: Str<'a>,
+/// An output item of an answer: a message, reasoning, a call, or something that the server did.
+#[derive(Default)]
+pub(super) struct Item<'a> {
+    /// Its JSON, which goes back to the server.
+    pub(super) raw: &'a str,
+    pub(super) id: Str<'a>,
+    kind: Str<'a>,
+    pub(super) status: Str<'a>,
+    pub(super) call_id: Str<'a>,
+    pub(super) name: Str<'a>,
+    pub(super) arguments: Str<'a>,
+    /// The parts of a message, or the raw text of reasoning.
+    pub(super) content: Vec<Part<'a>>,
+    /// The summary of reasoning.
+    pub(super) summary: Vec<Part<'a>>,
+    /// A generated image, as base64.
+    result: Str<'a>,
+    pub(super) output_format: Str<'a>,
 }
 
-#[cfg(test)]
-mod tests;
+/// The kinds of output items that are read in different ways.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ItemKind {
+    Message,
+    Reasoning,
+    FunctionCall,
+    Image,
+    /// Something that only the server understands, such as a search that it made.
+    Other,
+}
+
+/// A part of a message or of reasoning.
+#[derive(Default)]
+pub(super) struct Part<'a> {
+    pub(super) kind: Str<'a>,
+    pub(super) text: Str<'a>,
+    refusal: Str<'a>,
+    pub(super) annotations: &'a str,
+}
+
+/// The token counts of an answer.
+#[derive(Default)]
+pub(super) struct TokenCounts {
+    input: Option<i64>,
+    output: Option<i64>,
+    total: Option<i64>,
+    cached: Option<i64>,
+    cache_write: Option<i64>,
+    reasoning: Option<i64>,
+}
+
+impl<'a> Event<'a> {
+    #[inline(always)]
+    pub(super) fn read(&mut self, json: Json<'a>) -> Option<Json<'a>> {
+        json.object(|key| {
+            if let Some(value) = key.is("type") {
+                value.text(&mut self.kind)
+            } else if let Some(value) = key.is("delta") {
+                value.text(&mut self.delta)
+            } else if let Some(value) = key.is("item_id") {
+                value.text(&mut self.item_id)
+            } else if let Some(value) = key.is("output_index") {
+                value.number(&mut self.output_index)
+            } else if let Some(value) = key.is("content_index") {
+                value.number(&mut self.content_index)
+            } else if let Some(value) = key.is_any(["sequence_number", "obfuscation", "logprobs"]) {
+                value.skip()
+            } else if let Some(value) = key.is("summary_index") {
+                value.number(&mut self.summary_index)
+            } else {
+                self.read_rare(key)
+            }
+        })
+    }
+
+    #[inline(never)]
+    fn read_rare(&mut self, key: Key<'a>) -> Option<Json<'a>> {
+        if let Some(value) = key.is("text") {
+            value.text(&mut self.text)
+        } else if let Some(value) = key.is("refusal") {
+            value.text(&mut self.refusal)
+        } else if let Some(value) = key.is("arguments") {
+            value.text_or_json(&mut self.arguments)
+        } else if let Some(value) = key.is("name") {
+            value.text(&mut self.name)
+        } else if let Some(value) = key.is("item") {
+            value.object_in(&mut self.item, |item, value| item.read(value))
+        } else if let Some(value) = key.is("part") {
+            value.object_in(&mut self.part, |part, value| part.read(value))
+        } else if let Some(value) = key.is("annotation") {
+            value.raw(&mut self.annotation)
+        } else if let Some(value) = key.is("response") {
+            value.object_in(&mut self.response, |response, value| response.read(value))
+        } else if let Some(value) = key.is("error") {
+            value.raw(&mut self.error)
+        } else if let Some(value) = key.is("object") {
+            value.text(&mut self.object)
+        } else if let Some(value) = key.is("output") {
+            self.has_output = true;
+            value.skip()
+        } else {
+            key.skip()
+        }
+    }
+
+    /// Checks whether the event is no event of a stream, but a whole answer.
+    pub(super) fn is_whole(&self) -> bool {
+        self.kind.is_empty() && (self.object.is("response") || self.has_output)
+    }
+}
+
+impl<'a> Response<'a> {
+    pub(super) fn read(&mut self, json: Json<'a>) -> Option<Json<'a>> {
+        json.object(|key| {
+            if let Some(value) = key.is("id") {
+                value.text(&mut self.id)
+            } else if let Some(value) = key.is("model") {
+                value.text(&mut self.model)
+            } else if let Some(value) = key.is("status") {
+                value.text(&mut self.status)
+            } else if let Some(value) = key.is("incomplete_details") {
+                value.object(|key| match key.is("reason") {
+                    Some(value) => value.text(&mut self.incomplete_reason),
+                    None => key.skip(),
+                })
+            } else if let Some(value) = key.is("error") {
+                value.raw(&mut self.error)
+            } else if let Some(value) = key.is("output") {
+                self.output.clear();
+                value.list(|value| {
+                    self.output.push(Item::default());
+                    self.output.last_mut()?.read(value)
+                })
+            } else if let Some(value) = key.is("usage") {
+                value.object_in(&mut self.usage, TokenCounts::read)
+            } else {
+                key.skip()
+            }
+        })
+    }
+}
+
+impl<'a> Item<'a> {
+    /// Reads an item that was kept.
+    pub(super) fn kept(json: &'a str) -> Self {
+        let mut item = Self::default();
+        // It was read before.
+        let _is_json = read(json, |json| item.read(json));
+        item
+    }
+
+    fn read(&mut self, json: Json<'a>) -> Option<Json<'a>> {
+        json.raw(&mut self.raw)?;
+        json.object(|key| {
+            if let Some(value) = key.is("id") {
+                value.text(&mut self.id)
+            } else if let Some(value) = key.is("type") {
+                value.text(&mut self.kind)
+            } else if let Some(value) = key.is("status") {
+                value.text(&mut self.status)
+            } else if let Some(value) = key.is("call_id") {
+                value.text(&mut self.call_id)
+            } else if let Some(value) = key.is("name") {
+                value.text(&mut self.name)
+            } else if let Some(value) = key.is("arguments") {
+                value.text_or_json(&mut self.arguments)
+            } else if let Some(value) = key.is("content") {
+                read_parts(value, &mut self.content)
+            } else if let Some(value) = key.is("summary") {
+                read_parts(value, &mut self.summary)
+            } else if let Some(value) = key.is("result") {
+                value.text(&mut self.result)
+            } else if let Some(value) = key.is("output_format") {
+                value.text(&mut self.output_format)
+            } else {
+                key.skip()
+            }
+        })
+    }
+
+    pub(super) fn kind(&self) -> ItemKind {
+        match self.kind_name() {
+            "message" => ItemKind::Message,
+            "reasoning" => ItemKind::Reasoning,
+            "function_call" => ItemKind::FunctionCall,
+            "image_generation_call" => ItemKind::Image,
+            _ => ItemKind::Other,
+        }
+    }
+
+    /// Returns the type as the server wrote it.
+    pub(super) fn kind_name(&self) -> &'a str {
+        if self.kind.is_empty() { "item" } else { self.kind.spelling() }
+    }
+
+    /// Returns the bytes of a generated image.
+    pub(super) fn image(&self) -> Option<Vec<u8>> {
+        let bytes = STANDARD.decode(&*self.result.text()?).ok()?;
+        Some(bytes).filter(|bytes| !bytes.is_empty())
+    }
+
+    /// Checks whether the server stopped in the middle of the item.
+    pub(super) fn is_cut(&self) -> bool {
+        self.status.is("incomplete") || self.status.is("in_progress")
+    }
+
+    /// Returns the item unchanged.
+    pub(super) fn value(&self) -> Value {
+        value(self.raw).unwrap_or_default()
+    }
+
+    /// Returns the fields that go back to the server beside the known ones, such as a message's `phase`.
+    ///
+    /// The id does not: without storage the server looks in vain for the item behind it (langchain-ai/langchain#38372).
+    pub(super) fn extras(&self) -> Map<String, Value> {
+        const KNOWN: [&str; 8] = ["arguments", "call_id", "content", "id", "name", "role", "status", "type"];
+        let Value::Object(mut fields) = self.value() else { return Map::new() };
+        fields.retain(|key, value| !KNOWN.contains(&key.as_str()) && !value.is_null());
+        fields
+    }
+}
+
+fn read_parts<'a>(json: Json<'a>, parts: &mut Vec<Part<'a>>) -> Option<Json<'a>> {
+    parts.clear();
+    json.objects(|part| {
+        parts.push(Part::default());
+        parts.last_mut()?.read(part)
+    })
+}
+
+impl<'a> Part<'a> {
+    fn read(&mut self, json: Json<'a>) -> Option<Json<'a>> {
+        json.object(|key| {
+            if let Some(value) = key.is("type") {
+                value.text(&mut self.kind)
+            } else if let Some(value) = key.is("text") {
+                value.text(&mut self.text)
+            } else if let Some(value) = key.is("refusal") {
+                value.text(&mut self.refusal)
+            } else if let Some(value) = key.is("annotations") {
+                value.raw(&mut self.annotations)
+            } else {
+                key.skip()
+            }
+        })
+    }
+
+    pub(super) fn is_refusal(&self) -> bool {
+        self.kind.is("refusal")
+    }
+
+    /// Returns the text or the refusal, unless it is empty.
+    pub(super) fn said(&self) -> Option<Cow<'a, str>> {
+        if self.is_refusal() { self.refusal.text() } else { self.text.text() }
+    }
+}
+
+impl TokenCounts {
+    fn read<'a>(&mut self, json: Json<'a>) -> Option<Json<'a>> {
+        json.object(|key| {
+            if let Some(value) = key.is("input_tokens") {
+                value.number(&mut self.input)
+            } else if let Some(value) = key.is("output_tokens") {
+                value.number(&mut self.output)
+            } else if let Some(value) = key.is("total_tokens") {
+                value.number(&mut self.total)
+            } else if let Some(value) = key.is("input_tokens_details") {
+                value.object(|key| {
+                    if let Some(value) = key.is("cached_tokens") {
+                        value.number(&mut self.cached)
+                    } else if let Some(value) = key.is("cache_write_tokens") {
+                        value.number(&mut self.cache_write)
+                    } else {
+                        key.skip()
+                    }
+                })
+            } else if let Some(value) = key.is("output_tokens_details") {
+                value.object(|key| match key.is("reasoning_tokens") {
+                    Some(value) => value.number(&mut self.reasoning),
+                    None => key.skip(),
+                })
+            } else {
+                key.skip()
+            }
+        })
+    }
+
+    /// Converts the counts to this project's names; `None` if nothing is reported.
+    pub(super) fn to_usage(&self) -> Option<Usage> {
+        let mut usage = Usage::default();
+        usage.input_tokens = count(self.input);
+        usage.output_tokens = count(self.output);
+        usage.total_tokens = count(self.total);
+        usage.cached_input_tokens = count(self.cached);
+        usage.cache_write_tokens = count(self.cache_write);
+        usage.reasoning_tokens = count(self.reasoning);
+        (usage != Usage::default()).then_some(usage)
+    }
+}

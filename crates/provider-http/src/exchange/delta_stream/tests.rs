@@ -7,9 +7,9 @@ use advisor_core::{
 use futures::{FutureExt, StreamExt};
 
 use super::*;
+use crate::answer::Framing;
 use crate::answer::tests::{Sayings, decoder};
 use crate::answer::{AnswerEvent, Meaning};
-use crate::fast_path::{Field, Framing};
 use crate::redaction::Redaction;
 use crate::sse::SseLimits;
 
@@ -98,7 +98,6 @@ struct Nameless;
 
 impl WireFormat for Nameless {
     const FRAMING: Framing = Framing::Lines;
-    const FIELDS: &'static Field = &Field::Read;
 
     fn read(&mut self, event: AnswerEvent<'_>, deltas: &mut VecDeque<Delta>) -> serde_json::Result<Meaning> {
         let mut fragment = ToolCallDelta::arguments(0, event.data);

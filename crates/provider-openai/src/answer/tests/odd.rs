@@ -169,39 +169,6 @@ fn null_or_empty_index_is_absent() {
     }
 }
 
-/// An answer keeps no index beyond a bound, so a piece with one identifies no call.
-#[test]
-fn law_t6_endless_index_belongs_to_no_call() {
-    let deep = format!("{}1{}", "[".repeat(5000), "]".repeat(5000));
-    for endless in ["1".repeat(65), "1".repeat(20 << 10), deep] {
-        for beside in BESIDE {
-            let begun = of_call(&endless, r#","id":"x","function":{"name":"read"}"#, beside)
-                + &of_call("0", r#","id":"y","function":{"name":"delete_all"}"#, "");
-            let rest = of_call(&endless, r#","function":{"arguments":"{}"}"#, beside);
-            let calls = called(&[&begun, &rest, STOP, DONE].concat());
-            assert!(
-                calls.iter().all(|(name, arguments, complete)| name == "unnamed_tool"
-                    || arguments.is_empty()
-                    || !complete),
-                "{calls:?}"
-            );
-        }
-    }
-}
-
-/// Other fields named `index` are unchanged even when their event is read in another form.
-#[test]
-fn other_fields_named_index_stay_unchanged() {
-    for index in [r#"{"a":1}"#, r#"{"a": [1, "b c"]}"#, "[]", "true", "\"text\"", "\"1e400\"", "7"] {
-        let event = of_call("0", &format!(r#","extra":{{"index":{index}}}"#), r#","note":1e400"#);
-        let json = event.trim().strip_prefix("data: ").expect("an event");
-        let tidied = repair(json).expect("JSON");
-        let tidied: Value = serde_json::from_str(&tidied).expect("JSON");
-        let expected: Value = serde_json::from_str(index).expect("JSON");
-        assert_eq!(tidied["choices"][0]["delta"]["tool_calls"][0]["extra"]["index"], expected, "{index}");
-    }
-}
-
 #[test]
 fn d20_a_count_is_exact_or_absent() {
     let counts = [
@@ -236,7 +203,6 @@ fn d20_odd_count_beside_text_loses_only_itself() {
     for value in ["1e400", "1180591620717411303424"] {
         let event =
             HI.replace("]}\n", &format!("],\"usage\":{{\"prompt_tokens\":{value},\"total_tokens\":5}}}}\n"));
-        // Enough events to make a template.
         let (outcome, _) = read([event.repeat(5).as_str(), STOP, DONE].concat().as_bytes());
         let response = outcome.expect(value);
         assert_eq!(response.text(), "Hi".repeat(5));
@@ -282,7 +248,7 @@ fn d20_nothing_after_the_end_marker_is_an_error() {
     // A line or an event beyond its bound is garbage, too.
     let limits = SseLimits { line: 128, event: 128 };
     for garbage in ["x".repeat(500), format!("data: {}", "x".repeat(500)), "data: x\n".repeat(100)] {
-        let bounded = decoder_with(TextForm::PLAIN, limits);
+        let bounded = decoder_with(ThinkTags::AsText, limits);
         let body = [HI, STOP, DONE, &garbage].concat();
         let pieces: Vec<&[u8]> = body.as_bytes().chunks(7).collect();
         assert_eq!(read_with(bounded, &pieces).0.expect("complete").text(), "Hi");

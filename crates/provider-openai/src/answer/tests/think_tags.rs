@@ -1,29 +1,22 @@
 //! Reasoning between tags at the beginning of the text.
 
 use advisor_core::BlockKind;
-use advisor_test_support::decoding::{assert_decoded_as_parsed, fast_events};
+use advisor_test_support::decoding::assert_same_at_any_split;
 
 use super::*;
-use crate::profile::{Profile, ThinkTags};
-
-fn form(tags: ThinkTags) -> TextForm {
-    let mut profile = Profile::compatible();
-    profile.think_tags = tags;
-    TextForm::new(&profile)
-}
 
 fn decoder_for(tags: ThinkTags) -> Decoder {
-    decoder_with(form(tags), SseLimits::default())
+    decoder_with(tags, SseLimits::default())
 }
 
 fn content(text: &str) -> String {
     format!("data: {}\n\n", json!({"choices": [{"index": 0, "delta": {"content": text}}]}))
 }
 
-/// Reads a body whole, and checks that it gives the same in any pieces, parsed or not. Returns the blocks: reasoning in
+/// Reads a body whole, and checks that it gives the same in any pieces. Returns the blocks: reasoning in
 /// brackets, calls by name.
 fn blocks(tags: ThinkTags, body: &str) -> Vec<String> {
-    assert_decoded_as_parsed(|| decoder_for(tags), body.as_bytes(), body);
+    assert_same_at_any_split(|| decoder_for(tags), body.as_bytes(), body);
     let response = read_with(decoder_for(tags), &[body.as_bytes()]).0.expect(body);
     let shown = |block: &Block| match block.content() {
         BlockContent::Reasoning(text) => format!("[{text}]"),
@@ -75,17 +68,4 @@ fn leading_reasoning_is_a_separate_block() {
     ] {
         assert_eq!(blocks(tags, &body), expected, "{body}");
     }
-}
-
-#[test]
-fn text_after_reasoning_is_not_parsed() {
-    let body = |before: &str| {
-        let pieces = [before].into_iter().chain(["word "; 100]);
-        pieces.map(content).collect::<String>() + STOP + DONE
-    };
-    let leading = || ChatCompletions::new(form(ThinkTags::Leading), FORMAT.into());
-    assert!(fast_events(leading(), body("<think>Hm</think>").as_bytes()) > 90);
-    // Each piece of reasoning may end it.
-    assert_eq!(fast_events(leading(), body("<think>").as_bytes()), 0);
-    assert_eq!(blocks(ThinkTags::Leading, &(body("<think>"))), [format!("[{}]", "word ".repeat(100))]);
 }

@@ -3,7 +3,6 @@
 #![allow(clippy::needless_pass_by_value, reason = "events are built in place")]
 
 mod documented;
-mod fast_path;
 mod quirks;
 mod whole;
 
@@ -59,7 +58,7 @@ fn blocks_of(outcome: &Result<ChatResponse>) -> Vec<String> {
     response.into_iter().flat_map(ChatResponse::blocks).map(|(_, block)| tell(block.content())).collect()
 }
 
-/// Reads a body whole, byte by byte and at random splits, with and without the fast path. All outcomes are equal.
+/// Reads a body whole, byte by byte and at random splits. All outcomes are equal.
 fn read(body: &str) -> Result<ChatResponse> {
     let bytes = body.as_bytes();
     let whole = read_with(decoder(), &[bytes]);
@@ -68,8 +67,6 @@ fn read(body: &str) -> Result<ChatResponse> {
     for split in split::random_splits(bytes, 20_261_125, 8) {
         assert_eq!(told(&read_with(decoder(), &split.pieces)), told(&whole), "{split:?}");
     }
-    let parsed = read_with(decoder().without_fast_path(), &[bytes]);
-    assert_eq!(told(&parsed), told(&whole), "without the fast path");
     whole
 }
 

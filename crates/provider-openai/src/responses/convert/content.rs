@@ -3,13 +3,12 @@
 use std::collections::VecDeque;
 
 use advisor_core::{Delta, DeltaKind, Text, ToolCallDelta};
-use serde_json::Value;
+use provider_http::json::{Str, value};
 
 use super::Converter;
 use super::items::{Identity, OpenItem, TooMuch};
 use super::part::{PartPosition, PartStage, citation_of};
 use crate::responses::wire::{Event, ItemKind};
-use crate::wire::read;
 
 impl Converter {
     pub(super) fn text(
@@ -33,16 +32,16 @@ impl Converter {
     pub(super) fn end_text(
         &mut self,
         event: &Event<'_>,
-        whole: Option<&str>,
+        whole: Str<'_>,
         kind: fn(Text) -> DeltaKind,
         deltas: &mut VecDeque<Delta>,
     ) -> Result<(), TooMuch> {
         let at = self.items.of(Identity::from_event(event), ItemKind::Message)?;
-        if whole.is_some() {
+        if !whole.is_empty() {
             self.open_part(at, PartPosition::from_content(event))?;
         }
         if let Some(part) = self.items.part(at, PartPosition::from_content(event))? {
-            part.end(whole.map(|whole| kind(whole.into())), deltas);
+            part.end(whole.text().map(|whole| kind(whole.into())), deltas);
         }
         Ok(())
     }
@@ -58,7 +57,7 @@ impl Converter {
         if self.items.at(at).is_none_or(|item| item.ended) {
             return Ok(());
         }
-        self.add_reasoning(at, place, text, deltas)
+        self.add_reasoning(at, place, &text, deltas)
     }
 
     /// Converts the whole text of a part of reasoning, unless a piece of it has streamed.
@@ -74,7 +73,7 @@ impl Converter {
         if self.items.at(at).is_none_or(is_known) {
             return Ok(());
         }
-        self.add_reasoning(at, place, text, deltas)
+        self.add_reasoning(at, place, &text, deltas)
     }
 
     /// Emits reasoning. Its raw text and its summary say the same, so only the first kind that arrives is shown. A part
@@ -99,10 +98,6 @@ impl Converter {
         let text = if begins && self.has_reasoned { Text::from(format!("\n\n{text}")) } else { text.into() };
         part.add(DeltaKind::Reasoning(text), deltas);
         self.has_reasoned = true;
-        if begins {
-            // Later events of this part add no blank line, and none belongs to the part before it.
-            self.items.note_change();
-        }
         Ok(())
     }
 
@@ -116,7 +111,7 @@ impl Converter {
         let place = self.open(at);
         if let Some(item) = self.items.at(at).filter(|item| !item.ended) {
             item.call.arguments = true;
-            let mut fragment = ToolCallDelta::arguments(item.number, text);
+            let mut fragment = ToolCallDelta::arguments(item.number, Text::from(text));
             fragment.provider_data = place;
             deltas.push_back(Delta::tool_call(fragment));
         }
@@ -181,8 +176,7 @@ impl Converter {
         let at = self.items.of(Identity::from_event(event), ItemKind::Message)?;
         if let Some(part) = self.items.part(at, PartPosition::from_content(event))? {
             part.citations += 1;
-            let annotation: Option<Value> = event.annotation.and_then(|annotation| read(annotation.get()));
-            deltas.extend(annotation.as_ref().and_then(citation_of));
+            deltas.extend(citation_of(&value(event.annotation).unwrap_or_default()));
         }
         Ok(())
     }

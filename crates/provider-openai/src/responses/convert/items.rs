@@ -4,10 +4,10 @@ use std::mem;
 use std::sync::Arc;
 
 use advisor_core::{ProviderData, Text};
-use serde_json::value::RawValue;
+use provider_http::json::Str;
 
 use super::part::{OpenPart, PartPosition, PartStage};
-use crate::responses::wire::{Event, Item, ItemKind, KeptItem};
+use crate::responses::wire::{Event, Item, ItemKind};
 
 /// The most bytes kept of the items and parts of one answer, beside its content: enough for more than a thousand items.
 /// It also bounds the search for the item of an event.
@@ -21,8 +21,6 @@ pub(super) struct Items {
     next: i64,
     /// The number of bytes kept.
     kept: usize,
-    /// Whether an item was added or ended, since that was last asked.
-    is_changed: bool,
 }
 
 /// An output item while it streams.
@@ -45,7 +43,7 @@ pub(super) struct OpenItem {
     /// Whether it was converted to its end.
     pub(super) ended: bool,
     /// Its end, if that lacks the content that it should have. The snapshot may have it.
-    waiting: Option<Box<RawValue>>,
+    waiting: Option<String>,
     /// Whether the fields that go back with it are known.
     has_fields: bool,
     /// The data that goes back with each part of a message.
@@ -73,12 +71,12 @@ pub(super) struct Identity<'a> {
 }
 
 impl<'a> Identity<'a> {
-    pub(super) fn from_event(event: &'a Event<'_>) -> Self {
-        Self { index: event.output_index.0, id: event.item_id.text(), call_id: None }
+    pub(super) fn from_event(event: &Event<'a>) -> Self {
+        Self { index: event.output_index, id: known(event.item_id), call_id: None }
     }
 
-    pub(super) fn from_item(item: &'a Item<'_>, index: Option<i64>) -> Self {
-        Self { index, id: item.id.text(), call_id: item.call_id.text() }
+    pub(super) fn from_item(item: &Item<'a>, index: Option<i64>) -> Self {
+        Self { index, id: known(item.id), call_id: known(item.call_id) }
     }
 
     fn bytes(&self) -> usize {
@@ -86,18 +84,12 @@ impl<'a> Identity<'a> {
     }
 }
 
+/// Returns an id as it is spelled, which is enough to compare it.
+fn known(id: Str<'_>) -> Option<&str> {
+    (!id.is_empty()).then(|| id.spelling())
+}
+
 impl Items {
-    /// Checks whether an item was added or ended since the last time. Only then may an event belong to another item
-    /// than an earlier one that looked the same.
-    pub(super) fn take_changed(&mut self) -> bool {
-        mem::take(&mut self.is_changed)
-    }
-
-    /// Notes that an item was ended.
-    pub(super) fn note_change(&mut self) {
-        self.is_changed = true;
-    }
-
     pub(super) fn at(&mut self, at: usize) -> Option<&mut OpenItem> {
         self.items.get_mut(at)
     }
@@ -166,7 +158,6 @@ impl Items {
             parts: Vec::new(),
         };
         self.items.push(item);
-        self.is_changed = true;
         Ok(self.items.len() - 1)
     }
 
@@ -193,8 +184,8 @@ impl Items {
     }
 
     /// Keeps the end of an item that waits for its content.
-    pub(super) fn wait(&mut self, at: usize, end: &KeptItem<'_>) -> Result<(), TooMuch> {
-        self.keep(end.bytes())?;
+    pub(super) fn wait(&mut self, at: usize, end: &Item<'_>) -> Result<(), TooMuch> {
+        self.keep(end.raw.len())?;
         if let Some(item) = self.items.get_mut(at) {
             item.waiting = Some(end.raw.to_owned());
         }
@@ -202,7 +193,7 @@ impl Items {
     }
 
     /// Returns the positions and the ends of the items that still wait for their content.
-    pub(super) fn take_waiting(&mut self) -> Vec<(usize, Box<RawValue>)> {
+    pub(super) fn take_waiting(&mut self) -> Vec<(usize, String)> {
         let waiting = self.items.iter_mut().enumerate().filter(|(_, item)| !item.ended);
         waiting.filter_map(|(at, item)| Some((at, item.waiting.take()?))).collect()
     }
@@ -274,7 +265,7 @@ impl Items {
     ///
     /// An item is known by its ids, or else by its position, or else as the next one of its kind. The last two are for
     /// servers whose snapshot has other ids than the stream.
-    pub(super) fn of_snapshot(&mut self, snapshot: &[&Item<'_>]) -> Result<Vec<usize>, TooMuch> {
+    pub(super) fn of_snapshot(&mut self, snapshot: &[Item<'_>]) -> Result<Vec<usize>, TooMuch> {
         if snapshot.len() > MOST_KEPT / size_of::<OpenItem>() {
             return Err(TooMuch);
         }
@@ -298,7 +289,7 @@ impl Items {
                 }
             }
         }
-        let unknown = |(index, (item, place)): (i64, (&&Item<'_>, Option<usize>))| match place {
+        let unknown = |(index, (item, place)): (i64, (&Item<'_>, Option<usize>))| match place {
             Some(known) => Ok(known),
             None => self.add(Identity::from_item(item, Some(index)), item.kind()),
         };

@@ -5,10 +5,9 @@ use std::sync::Arc;
 
 use advisor_core::{Citation, Delta, DeltaKind, ProviderData, Text};
 use serde_json::Value;
-use serde_json::value::RawValue;
 
 use crate::responses::wire::{Event, Part};
-use crate::wire::read;
+use crate::wire::list_of;
 
 /// A part of a message or of reasoning while it streams. Each part is one block.
 #[derive(Debug)]
@@ -80,9 +79,8 @@ impl OpenPart {
     }
 
     /// Emits the citations that were not emitted one by one.
-    pub(super) fn cite(&mut self, annotations: Option<&RawValue>, deltas: &mut VecDeque<Delta>) {
-        let annotations: Vec<Value> =
-            annotations.and_then(|annotations| read(annotations.get())).unwrap_or_default();
+    pub(super) fn cite(&mut self, annotations: &str, deltas: &mut VecDeque<Delta>) {
+        let annotations = list_of(annotations);
         let new = annotations.iter().skip(self.citations);
         deltas.extend(new.filter_map(citation_of));
         self.citations = self.citations.max(annotations.len());
@@ -92,7 +90,7 @@ impl OpenPart {
 impl Part<'_> {
     /// Checks whether it belongs to a message, and not to reasoning.
     pub(super) fn is_of_message(&self) -> bool {
-        matches!(self.kind.text(), Some("output_text" | "text" | "refusal"))
+        ["output_text", "text", "refusal"].iter().any(|kind| self.kind.is(kind))
     }
 
     /// Returns its whole content, unless it is empty.
@@ -105,12 +103,12 @@ impl Part<'_> {
 impl PartPosition {
     /// Returns the position of a part of a message or of raw reasoning.
     pub(super) fn from_content(event: &Event<'_>) -> Self {
-        Self::Content(event.content_index.0.unwrap_or_default())
+        Self::Content(event.content_index.unwrap_or_default())
     }
 
     /// Returns the position of a part of a summary.
     pub(super) fn from_summary(event: &Event<'_>) -> Self {
-        Self::Summary(event.summary_index.0.unwrap_or_default())
+        Self::Summary(event.summary_index.unwrap_or_default())
     }
 
     /// Returns the name of the other list of texts in an item of reasoning.

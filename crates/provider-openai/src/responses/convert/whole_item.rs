@@ -8,28 +8,27 @@ use serde_json::{Value, json};
 use super::items::{OpenItem, TooMuch};
 use super::part::{OpenPart, PartPosition, PartStage};
 use super::{Converter, data_of};
-use crate::responses::wire::{Item, ItemKind, KeptItem, OUTPUT_INDEX};
+use crate::responses::wire::{Item, ItemKind, OUTPUT_INDEX};
 
 impl Converter {
     /// Converts the end of the item at this position; its first end only.
     pub(super) fn end_item(
         &mut self,
         at: usize,
-        kept: &KeptItem<'_>,
+        item: &Item<'_>,
         deltas: &mut VecDeque<Delta>,
     ) -> Result<(), TooMuch> {
         let is_new = self.items.at(at).is_some_and(|open| !std::mem::replace(&mut open.ended, true));
         if !is_new {
             return Ok(());
         }
-        self.items.note_change();
-        match kept.fields.kind() {
-            ItemKind::Message => self.end_message(at, kept, deltas)?,
-            ItemKind::Reasoning => self.end_reasoning(at, kept, deltas)?,
-            ItemKind::FunctionCall => self.end_call(at, kept, deltas),
-            ItemKind::Image => self.end_image(at, kept, deltas),
+        match item.kind() {
+            ItemKind::Message => self.end_message(at, item, deltas)?,
+            ItemKind::Reasoning => self.end_reasoning(at, item, deltas)?,
+            ItemKind::FunctionCall => self.end_call(at, item, deltas),
+            ItemKind::Image => self.end_image(at, item, deltas),
             ItemKind::Other => {
-                let opaque = self.opaque(at, kept);
+                let opaque = self.opaque(at, item);
                 deltas.push_back(opaque);
             }
         }
@@ -40,11 +39,11 @@ impl Converter {
     fn end_message(
         &mut self,
         at: usize,
-        kept: &KeptItem<'_>,
+        item: &Item<'_>,
         deltas: &mut VecDeque<Delta>,
     ) -> Result<(), TooMuch> {
-        self.items.set_fields(at, data_of(&self.format, kept), kept.bytes())?;
-        let parts = kept.fields.content.as_deref().unwrap_or_default();
+        self.items.set_fields(at, data_of(&self.format, item), item.raw.len())?;
+        let parts = &item.content;
         for (place, part) in PartPosition::all(PartPosition::Content, parts) {
             let open = match self.items.known_part(at, place, parts.len()) {
                 Some(known) => known,
@@ -73,12 +72,12 @@ impl Converter {
     fn end_reasoning(
         &mut self,
         at: usize,
-        kept: &KeptItem<'_>,
+        item: &Item<'_>,
         deltas: &mut VecDeque<Delta>,
     ) -> Result<(), TooMuch> {
-        self.fill_reasoning(at, &kept.fields, deltas)?;
+        self.fill_reasoning(at, item, deltas)?;
         self.open(at);
-        let mut json = self.placed(at, kept.value());
+        let mut json = self.placed(at, item.value());
         let Some(item) = self.items.at(at) else { return Ok(()) };
         if let Some(shown) = item.parts.first()
             && let Some(hidden) = json.get_mut(shown.place.other_list()).filter(|texts| !texts.is_null())
@@ -101,29 +100,28 @@ impl Converter {
         deltas: &mut VecDeque<Delta>,
     ) -> Result<(), TooMuch> {
         let streamed = self.items.at(at).and_then(|item| item.parts.first()).map(|part| part.place);
-        let raw = item.content.as_deref().unwrap_or_default();
+        let raw = item.content.as_slice();
         let is_raw = match streamed {
             Some(place) => matches!(place, PartPosition::Content(_)),
-            None => raw.iter().any(|part| part.text.text().is_some()),
+            None => raw.iter().any(|part| !part.text.is_empty()),
         };
         let (kind, parts): (fn(i64) -> PartPosition, _) = match is_raw {
             true => (PartPosition::Content, raw),
-            false => (PartPosition::Summary, item.summary.as_deref().unwrap_or_default()),
+            false => (PartPosition::Summary, item.summary.as_slice()),
         };
         for (place, part) in PartPosition::all(kind, parts) {
             if let Some(text) = part.text.text()
                 && self.items.known_part(at, place, parts.len()).is_none()
             {
-                self.add_reasoning(at, place, text, deltas)?;
+                self.add_reasoning(at, place, &text, deltas)?;
             }
         }
         Ok(())
     }
 
-    fn end_call(&mut self, at: usize, kept: &KeptItem<'_>, deltas: &mut VecDeque<Delta>) {
+    fn end_call(&mut self, at: usize, item: &Item<'_>, deltas: &mut VecDeque<Delta>) {
         let place = self.open(at);
         let Some(open) = self.items.at(at) else { return };
-        let item = &kept.fields;
         let mut fragment = ToolCallDelta::default();
         if !std::mem::replace(&mut open.call.name, true) {
             fragment.call_id = item.call_id.text().map(Text::from);
@@ -135,7 +133,7 @@ impl Converter {
         }
         fragment.provider_data = place;
         let mut fields = ToolCallDelta::default();
-        fields.provider_data = data_of(&self.format, kept);
+        fields.provider_data = data_of(&self.format, item);
         for mut fragment in [fragment, fields].into_iter().filter(|part| *part != ToolCallDelta::default()) {
             fragment.index = Some(open.number);
             deltas.push_back(Delta::tool_call(fragment));
@@ -147,15 +145,15 @@ impl Converter {
     }
 
     /// Emits a generated image, with the rest of its item; or the item unchanged if it holds no readable image.
-    fn end_image(&mut self, at: usize, kept: &KeptItem<'_>, deltas: &mut VecDeque<Delta>) {
+    fn end_image(&mut self, at: usize, item: &Item<'_>, deltas: &mut VecDeque<Delta>) {
         let number = self.items.at(at).map(|open| open.number);
-        let (Some(bytes), Some(number)) = (kept.fields.image(), number) else {
-            let opaque = self.opaque(at, kept);
+        let (Some(bytes), Some(number)) = (item.image(), number) else {
+            let opaque = self.opaque(at, item);
             return deltas.push_back(opaque);
         };
-        let mime = format!("image/{}", kept.fields.output_format.text().unwrap_or("png"));
+        let mime = format!("image/{}", item.output_format.text().unwrap_or("png".into()));
         self.open(at);
-        let mut rest = self.placed(at, kept.value());
+        let mut rest = self.placed(at, item.value());
         if let Some(rest) = rest.as_object_mut() {
             rest.remove("result");
         }
@@ -164,11 +162,11 @@ impl Converter {
         deltas.push_back(Delta::media(media).with_block(number));
     }
 
-    fn opaque(&mut self, at: usize, kept: &KeptItem<'_>) -> Delta {
+    fn opaque(&mut self, at: usize, item: &Item<'_>) -> Delta {
         self.open(at);
-        let kind = kept.fields.kind_name();
+        let kind = item.kind_name();
         self.has_program_output |= kind == "program_output";
-        let opaque = Opaque::new(self.format.clone(), kind, self.placed(at, kept.value()));
+        let opaque = Opaque::new(self.format.clone(), kind, self.placed(at, item.value()));
         DeltaKind::Opaque(Box::new(opaque)).into()
     }
 

@@ -115,7 +115,7 @@ struct TwoParts {
 
 #[async_trait]
 impl Transport for TwoParts {
-    async fn send(&self, _: Request<Vec<Bytes>>) -> Result<Response<ByteStream>, TransportError> {
+    async fn send(&self, _: Request<Bytes>) -> Result<Response<ByteStream>, TransportError> {
         let [first, second] = self.parts.clone().map(|part| stream::iter(reads(part)));
         let is_open = Arc::clone(&self.is_open);
         let opening = stream::poll_fn(move |_| match is_open.load(Ordering::Relaxed) {

@@ -22,7 +22,7 @@ impl InMemory {
 
 #[async_trait]
 impl Transport for InMemory {
-    async fn send(&self, _: Request<Vec<Bytes>>) -> Result<Response<ByteStream>, TransportError> {
+    async fn send(&self, _: Request<Bytes>) -> Result<Response<ByteStream>, TransportError> {
         let body = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop_front().unwrap_or_default();
         let response = Response::builder().header("content-type", "text/event-stream");
         Ok(response.body(futures::stream::iter(body).map(Ok).boxed()).unwrap())

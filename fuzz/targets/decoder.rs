@@ -166,7 +166,7 @@ struct Canned {
 
 #[async_trait]
 impl Transport for Canned {
-    async fn send(&self, _: http::Request<Vec<Bytes>>) -> Result<http::Response<ByteStream>, TransportError> {
+    async fn send(&self, _: http::Request<Bytes>) -> Result<http::Response<ByteStream>, TransportError> {
         let body = stream::iter(self.pieces.clone().into_iter().map(Ok)).boxed();
         let mut response = http::Response::new(body);
         if !self.content_type.is_empty() {

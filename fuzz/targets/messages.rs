@@ -122,9 +122,9 @@ struct Canned {
 impl Transport for Canned {
     async fn send(
         &self,
-        request: http::Request<Vec<Bytes>>,
+        request: http::Request<Bytes>,
     ) -> Result<http::Response<ByteStream>, TransportError> {
-        *self.asked.lock().expect("unpoisoned") = request.into_body().concat();
+        *self.asked.lock().expect("unpoisoned") = request.into_body().to_vec();
         Ok(http::Response::new(stream::iter(self.pieces.clone().into_iter().map(Ok)).boxed()))
     }
 }

@@ -38,8 +38,8 @@ impl ScriptedTransport {
 
 #[async_trait]
 impl Transport for ScriptedTransport {
-    async fn send(&self, request: Request<Vec<Bytes>>) -> Result<Response<ByteStream>, TransportError> {
-        let sent = serde_json::from_slice(&request.into_body().concat()).expect("a request is JSON");
+    async fn send(&self, request: Request<Bytes>) -> Result<Response<ByteStream>, TransportError> {
+        let sent = serde_json::from_slice(&request.into_body()).expect("a request is JSON");
         let mut state = self.state();
         state.requests.push(sent);
         let next = state.bodies.pop_front();

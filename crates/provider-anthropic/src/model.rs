@@ -6,6 +6,7 @@ mod tests;
 use std::fmt;
 
 use advisor_core::{ChatModel, ChatRequest, ChunkStream, Result, SchemaSupport, Text, async_trait};
+use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
 use provider_http::server::{Authorization, EnvSettings, Server, Variables};
 use secrecy::SecretString;
@@ -181,10 +182,10 @@ impl AnthropicModel {
 impl ChatModel for AnthropicModel {
     async fn stream(&self, request: ChatRequest) -> Result<ChunkStream> {
         let model = VARIABLES.model_of(&request, self.model.as_ref())?;
-        let mut call = self.server.call(PATH, &[], Vec::new())?;
+        let mut call = self.server.call(PATH, &[], Bytes::new())?;
         let name = format_of(call.uri.host().unwrap_or_default());
         let Body { json, names } = request::body(&request, model, &name, &self.body)?;
-        call.body = vec![json];
+        call.body = json;
         let call = call.with_tools(names);
         let format = || Messages::new(name.clone(), self.server.answer_limits());
         self.server.stream(&call, request.round, request.aggregator_settings(), format).await
@@ -199,7 +200,7 @@ impl ChatModel for AnthropicModel {
     }
 
     fn schema_support(&self) -> SchemaSupport {
-        let call = self.server.call(PATH, &[], Vec::new());
+        let call = self.server.call(PATH, &[], Bytes::new());
         let at_anthropic = call.is_ok_and(|call| call.uri.host().is_some_and(is_anthropic));
         let usual = if at_anthropic { SchemaSupport::JsonSchema } else { SchemaSupport::None };
         self.schema_support.unwrap_or(usual)

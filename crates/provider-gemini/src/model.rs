@@ -4,6 +4,7 @@
 mod tests;
 
 use advisor_core::{ChatModel, ChatRequest, ChunkStream, Error, Result, SchemaSupport, Text, async_trait};
+use bytes::Bytes;
 use http::{HeaderName, Uri};
 use provider_http::exchange::Call;
 use provider_http::server::{Authorization, Server, Variables, path_segment};
@@ -121,7 +122,7 @@ impl GeminiModel {
             true => ("streamGenerateContent", &[("alt", "sse")]),
             false => ("generateContent", &[]),
         };
-        let mut call = self.server.call(&format!("/{resource}:{method}"), query, Vec::new())?;
+        let mut call = self.server.call(&format!("/{resource}:{method}"), query, Bytes::new())?;
         let format = format_of(call.uri.host().unwrap_or_default());
         let form = Form {
             format: format.clone(),
@@ -129,7 +130,7 @@ impl GeminiModel {
             is_before_gemini_3: is_before_gemini_3(model),
         };
         let Body { json, names } = request::body(request, &form)?;
-        call.body = vec![json];
+        call.body = json;
         Ok((call.with_tools(names), format))
     }
 }

@@ -128,7 +128,7 @@ impl OllamaModel {
         let body = request::body(request, VARIABLES.model_of(request, self.model.as_ref())?, self.streaming)?;
         let offered = request.tools.definitions().map(|tool| &tool.name);
         let names = ToolNames::usual(NameRule::ANY).with_offered(offered);
-        Ok(self.server.call("/api/chat", &[], vec![body])?.with_tools(Arc::new(names)))
+        Ok(self.server.call("/api/chat", &[], body)?.with_tools(Arc::new(names)))
     }
 }
 

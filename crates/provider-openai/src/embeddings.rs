@@ -175,9 +175,9 @@ impl OpenAiEmbeddings {
         match &self.profile.profile().endpoint {
             Endpoint::AzureDeployment { api_version } => {
                 let path = format!("/openai/deployments/{}/embeddings", path_segment(model));
-                self.server.call(&path, &[("api-version", api_version)], vec![body.into()])
+                self.server.call(&path, &[("api-version", api_version)], body.into())
             }
-            _ => self.server.call("/embeddings", &[], vec![body.into()]),
+            _ => self.server.call("/embeddings", &[], body.into()),
         }
     }
 }

@@ -4,6 +4,7 @@
 mod tests;
 
 use advisor_core::{ChatModel, ChatRequest, ChunkStream, Result, SchemaSupport, Text, async_trait};
+use bytes::Bytes;
 use provider_http::exchange::Call;
 use provider_http::server::{Server, Variables, path_segment};
 
@@ -137,9 +138,9 @@ impl OpenAiModel {
         let mut call = match &self.settings.profile.endpoint {
             Endpoint::AzureDeployment { api_version } => {
                 let path = format!("/openai/deployments/{}/chat/completions", path_segment(model));
-                self.server.call(&path, &[("api-version", api_version)], Vec::new())?
+                self.server.call(&path, &[("api-version", api_version)], Bytes::new())?
             }
-            _ => self.server.call("/chat/completions", &[], Vec::new())?,
+            _ => self.server.call("/chat/completions", &[], Bytes::new())?,
         };
         let format = format_of(call.uri.host().unwrap_or_default());
         let Body { json, names } = request::body(request, model, format.clone(), &self.settings)?;

@@ -1,10 +1,8 @@
 //! The body of a request.
 //!
-//! Every message is written once per [`MessageRules`] and kept with the message. The written form of a list is
-//! kept with the list. So the body of round fifty is that of round forty-nine plus the new messages. Messages
-//! are sent one for one, in their order; nothing is invented.
+//! Every message is written once per [`MessageRules`] and kept with the message. Messages are sent one for one, in their
+//! order; nothing is invented.
 
-mod form;
 mod message;
 mod options;
 pub(crate) mod parts;
@@ -20,17 +18,24 @@ use provider_http::names::{OfferedNames, ToolNames};
 use provider_http::written::completed_body;
 use serde_json::Value;
 
-use crate::profile::Profile;
-use crate::written::{NAMES, pieces_of};
-use form::ChatForm;
+use crate::profile::{MessageRules, Profile};
+use crate::written::{NAMES, written_messages};
 
 /// A request body, and the facts needed to read the answer to it.
 #[derive(Debug, Clone)]
 pub(crate) struct Body {
-    /// Its JSON, in pieces.
-    pub(crate) json: Vec<Bytes>,
+    /// Its JSON.
+    pub(crate) json: Bytes,
     /// The names of its tools on the wire.
     pub(crate) names: Arc<ToolNames>,
+}
+
+/// The form of messages for one server. Equal forms write equal messages.
+#[derive(Debug, Clone, PartialEq)]
+struct ChatForm {
+    rules: MessageRules,
+    /// The format name of data that goes back to this server.
+    format: Text,
 }
 
 /// The settings of a model that its requests depend on.
@@ -56,7 +61,7 @@ pub(crate) fn body(
     let nothing = MessageList::new();
     let is_own = own.contains_key("messages");
     let messages = if is_own { &nothing } else { &request.messages };
-    let (list, names) = pieces_of(messages, &ChatForm { rules: profile.messages, format }, &offered)?;
+    let (list, names) = written_messages(messages, &ChatForm { rules: profile.messages, format }, &offered)?;
     let list = if is_own { Vec::new() } else { list };
     let tools =
         if own.contains_key("tools") { None } else { options::tools(request, &profile.options, &names)? };

@@ -51,7 +51,7 @@ pub(crate) struct Canned {
 
 #[async_trait]
 impl Transport for Canned {
-    async fn send(&self, _: http::Request<Vec<Bytes>>) -> Result<http::Response<ByteStream>, TransportError> {
+    async fn send(&self, _: http::Request<Bytes>) -> Result<http::Response<ByteStream>, TransportError> {
         let pieces = self.bodies.lock().unwrap().pop_front().expect("a body is left");
         let pieces = stream::iter(pieces.into_iter().map(Ok));
         let body: ByteStream = match self.after {

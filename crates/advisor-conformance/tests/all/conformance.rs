@@ -236,7 +236,7 @@ impl ChatModel for MadeUpModel {
             json!({ "name": names.on_the_wire(&tool.name), "does": tool.description, "takes": schema })
         };
         let tools: Vec<Value> = request.tools.definitions().map(tool).collect();
-        let body = vec![json!({ "messages": messages, "tools": tools }).to_string().into()];
+        let body = json!({ "messages": messages, "tools": tools }).to_string().into();
         let call = Call::new(self.uri.clone(), HeaderMap::new(), body);
         let call = match self.fault {
             Fault::ForgetsNames => call,
@@ -254,7 +254,7 @@ struct Lossy(ReqwestTransport);
 impl Transport for Lossy {
     async fn send(
         &self,
-        request: http::Request<Vec<Bytes>>,
+        request: http::Request<Bytes>,
     ) -> Result<http::Response<ByteStream>, TransportError> {
         let response = self.0.send(request).await?;
         Ok(response.map(|body| {
@@ -271,7 +271,7 @@ struct ReadingOn(ReqwestTransport);
 impl Transport for ReadingOn {
     async fn send(
         &self,
-        request: http::Request<Vec<Bytes>>,
+        request: http::Request<Bytes>,
     ) -> Result<http::Response<ByteStream>, TransportError> {
         let response = self.0.send(request).await?;
         Ok(response.map(|mut body| {

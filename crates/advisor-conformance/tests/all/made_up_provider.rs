@@ -96,8 +96,8 @@ fn tools(request: &ChatRequest) -> impl Iterator<Item = &Text> {
 impl ChatModel for MadeUpModel {
     async fn stream(&self, request: ChatRequest) -> Result<ChunkStream> {
         let names = ToolNames::new(NameRule::UP_TO_64, &[], tools(&request)).with_offered(tools(&request));
-        let body = body(&request, &names).to_string().into();
-        let call = self.server.call("/answer", &[], vec![body])?.with_tools(names.into());
+        let body = body(&request, &names).to_string();
+        let call = self.server.call("/answer", &[], body.into())?.with_tools(names.into());
         self.server.stream(&call, request.round, request.aggregator_settings(), MadeUp::default).await
     }
 

@@ -11,11 +11,11 @@ fn vars(pairs: &'static [(&'static str, &'static str)]) -> Result<AnthropicModel
 }
 
 fn headers(model: &AnthropicModel) -> http::HeaderMap {
-    model.server.call(PATH, &[], Vec::new()).expect("a call").headers
+    model.server.call(PATH, &[], Bytes::new()).expect("a call").headers
 }
 
 fn address(model: &AnthropicModel) -> String {
-    model.server.call(PATH, &[], Vec::new()).expect("a call").uri.to_string()
+    model.server.call(PATH, &[], Bytes::new()).expect("a call").uri.to_string()
 }
 
 #[test]

@@ -1,6 +1,5 @@
 //! One request and its answer: sending, retries, the check of the response, the stream of chunks.
 
-mod body_buffer;
 mod delta_stream;
 mod whole_answer;
 
@@ -21,7 +20,6 @@ use crate::redaction::{Redaction, ServerWords};
 use crate::sse::SseLimits;
 use crate::timeouts::{self, Timeouts, UnreadBody};
 use crate::transport::{ReqwestTransport, Transport};
-pub use body_buffer::BodyBuffer;
 use delta_stream::DeltaStream;
 
 /// The most bytes read of a response that reports a failure.
@@ -37,8 +35,8 @@ pub struct Call {
     pub uri: Uri,
     /// The headers. Without a `Content-Type`, `application/json` is sent.
     pub headers: HeaderMap,
-    /// The body, as the concatenation of these pieces.
-    pub body: Vec<Bytes>,
+    /// The body.
+    pub body: Bytes,
     /// The tool names of the request, which the names in an answer mean.
     pub tools: Option<Arc<ToolNames>>,
 }
@@ -46,7 +44,7 @@ pub struct Call {
 impl Call {
     /// Creates a call.
     #[must_use]
-    pub fn new(uri: Uri, headers: HeaderMap, body: Vec<Bytes>) -> Self {
+    pub fn new(uri: Uri, headers: HeaderMap, body: Bytes) -> Self {
         Self { uri, headers, body, tools: None }
     }
 
@@ -93,7 +91,7 @@ impl Call {
 /// // `Lines` is the wire format.
 /// async fn ask(client: &HttpClient, question: &str) -> Result<ChunkStream> {
 ///     let uri = Uri::from_static("http://127.0.0.1:8080/answer");
-///     let call = Call::new(uri, HeaderMap::new(), vec![question.to_owned().into()]);
+///     let call = Call::new(uri, HeaderMap::new(), question.to_owned().into());
 ///     client.stream(&call, &Redaction::default(), || Lines, MessageAggregator::new(1)).await
 /// }
 /// ```
@@ -202,12 +200,7 @@ impl HttpClient {
         *request.uri_mut() = call.uri.clone();
         *request.headers_mut() = call.headers.clone();
         request.headers_mut().entry(CONTENT_TYPE).or_insert(HeaderValue::from_static("application/json"));
-        tracing::debug!(
-            attempt,
-            host = host_of(&call.uri),
-            bytes = call.body.iter().map(Bytes::len).sum::<usize>(),
-            "asking the model"
-        );
+        tracing::debug!(attempt, host = host_of(&call.uri), bytes = call.body.len(), "asking the model");
 
         let response = timeouts::send(self.transport()?, request, &self.timeouts).await;
         let response = response.map_err(|error| failures.transport(error))?;
@@ -308,7 +301,7 @@ mod tests {
     fn law_r3_debug_of_call_shows_no_key() {
         let headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("canary"))]);
         let uri = Uri::from_static("http://example.org:8080/canary?key=canary");
-        let call = Call::new(uri, headers, vec!["canary".into()]);
+        let call = Call::new(uri, headers, "canary".into());
         let shown = format!("{call:?}");
         assert!(shown.contains("example.org:8080") && !shown.contains("canary"), "{shown}");
     }

@@ -67,7 +67,7 @@ const SCHEMES: [&str; 4] = ["bearer", "basic", "token", "key"];
 ///     .with_api_header(HeaderName::from_static("api-version"), HeaderValue::from_static("2023-06-01"))
 ///     .with_api_key("sk-example");
 /// let path = format!("/models/{}:stream", path_segment("some model"));
-/// let call = server.call(&path, &[("alt", "sse")], vec!["{}".into()])?;
+/// let call = server.call(&path, &[("alt", "sse")], "{}".into())?;
 /// assert_eq!(call.uri.to_string(), "https://llm.example/v1/models/some%20model:stream?alt=sse");
 /// assert_eq!(call.headers["x-api-key"], "sk-example");
 /// # Ok(()) }
@@ -173,7 +173,7 @@ impl Server {
     /// Of kind [`Configuration`](advisor_core::ErrorKind::Configuration), with a message that names the remedy.
     /// The message shows neither the base URL nor the key.
     pub fn validate(&self) -> Result<()> {
-        self.call("/", &[], Vec::new()).map(|_| ())
+        self.call("/", &[], Bytes::new()).map(|_| ())
     }
 
     /// Returns the call with this body to a path below the base URL, with further query parameters.
@@ -183,7 +183,7 @@ impl Server {
     ///
     /// # Errors
     /// As [`validate`](Self::validate).
-    pub fn call(&self, path: &str, query: &[(&str, &str)], body: Vec<Bytes>) -> Result<Call> {
+    pub fn call(&self, path: &str, query: &[(&str, &str)], body: Bytes) -> Result<Call> {
         let uri = address::join(&self.base_url, path, query)?;
         let mut headers = address::headers(&self.api_headers, self.key_header()?);
         address::add_own(&mut headers, &self.headers)?;

@@ -13,7 +13,7 @@ fn header<'a>(call: &'a Call, name: &str) -> Vec<&'a str> {
 }
 
 fn call(server: &Server) -> Result<Call> {
-    server.call("/answer", &[], Vec::new())
+    server.call("/answer", &[], Bytes::new())
 }
 
 #[test]

@@ -27,7 +27,7 @@ const MOST_IN_A_ROW: u8 = 64;
 /// Those of the transport, and [`TransportError::TimedOut`].
 pub async fn send(
     transport: &dyn Transport,
-    request: Request<Vec<Bytes>>,
+    request: Request<Bytes>,
     timeouts: &Timeouts,
 ) -> Result<Response<UnreadBody>, TransportError> {
     let mut first_byte = Deadline::new(Clock::FirstByte, timeouts.first_byte_timeout);

@@ -49,7 +49,7 @@ impl Scripted {
 
 #[async_trait::async_trait]
 impl Transport for Scripted {
-    async fn send(&self, _: Request<Vec<Bytes>>) -> Result<Response<ByteStream>, TransportError> {
+    async fn send(&self, _: Request<Bytes>) -> Result<Response<ByteStream>, TransportError> {
         let body = self.body.lock().expect("no panic").take().expect("one request");
         match self.head_after {
             Some(delay) => sleep(delay).await,
@@ -66,7 +66,7 @@ fn timeouts() -> Timeouts {
 /// Returns a body whose head came at once.
 async fn body(timeouts: Timeouts) -> (TimedBody, UnboundedSender<Item>, Scripted) {
     let (transport, sender) = Scripted::new(Some(Duration::ZERO));
-    let response = send(&transport, Request::new(Vec::new()), &timeouts).await.expect("a head");
+    let response = send(&transport, Request::new(Bytes::new()), &timeouts).await.expect("a head");
     (response.into_body().into_answer(), sender, transport)
 }
 
@@ -89,7 +89,7 @@ async fn next_timeout(body: &mut TimedBody) -> TimedOut {
 async fn missing_head_times_out() {
     let (transport, _sender) = Scripted::new(None);
     let start = Instant::now();
-    let error = send(&transport, Request::new(Vec::new()), &timeouts()).await.expect_err("no head");
+    let error = send(&transport, Request::new(Bytes::new()), &timeouts()).await.expect_err("no head");
     assert_eq!(start.elapsed().as_secs(), 300);
     assert_eq!(error.to_string(), "no byte of the answer within 300s");
     assert!(matches!(error, TransportError::TimedOut(TimedOut { clock: Clock::FirstByte, .. })));
@@ -100,7 +100,7 @@ async fn missing_head_times_out() {
 async fn first_byte_timeout_spans_head_and_body() {
     let (transport, _sender) = Scripted::new(Some(200 * SECOND));
     let start = Instant::now();
-    let response = send(&transport, Request::new(Vec::new()), &timeouts()).await.expect("a head");
+    let response = send(&transport, Request::new(Bytes::new()), &timeouts()).await.expect("a head");
     assert_eq!(start.elapsed().as_secs(), 200);
     let mut body = response.into_body().into_answer();
     assert_eq!(next_timeout(&mut body).await, TimedOut::new(Clock::FirstByte, 300 * SECOND));

@@ -59,7 +59,7 @@ pub type ByteStream = Pin<Box<dyn Stream<Item = Result<Bytes, TransportError>> +
 ///
 /// #[async_trait]
 /// impl Transport for Canned {
-///     async fn send(&self, _: http::Request<Vec<Bytes>>) -> Result<http::Response<ByteStream>, TransportError> {
+///     async fn send(&self, _: http::Request<Bytes>) -> Result<http::Response<ByteStream>, TransportError> {
 ///         let body = stream::iter([Ok(Bytes::from(self.0))]);
 ///         Ok(http::Response::new(body.boxed()))
 ///     }
@@ -67,7 +67,7 @@ pub type ByteStream = Pin<Box<dyn Stream<Item = Result<Bytes, TransportError>> +
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), TransportError> {
-/// let response = Canned("data: [DONE]\n\n").send(http::Request::new(Vec::new())).await?;
+/// let response = Canned("data: [DONE]\n\n").send(http::Request::new(Bytes::new())).await?;
 /// let body: Vec<Bytes> = response.into_body().try_collect().await?;
 /// assert_eq!(body, ["data: [DONE]\n\n"]);
 /// # Ok(())
@@ -75,9 +75,8 @@ pub type ByteStream = Pin<Box<dyn Stream<Item = Result<Bytes, TransportError>> +
 /// ```
 #[async_trait]
 pub trait Transport: Send + Sync + 'static {
-    /// Sends the request, whose body is the concatenation of these pieces. Returns the response when its head has
-    /// arrived.
-    async fn send(&self, request: Request<Vec<Bytes>>) -> Result<Response<ByteStream>, TransportError>;
+    /// Sends the request. Returns the response when its head has arrived.
+    async fn send(&self, request: Request<Bytes>) -> Result<Response<ByteStream>, TransportError>;
 }
 
 /// The reason why an exchange with the server failed.

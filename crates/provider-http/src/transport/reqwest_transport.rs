@@ -1,6 +1,5 @@
 //! The transport over reqwest.
 
-use std::convert::Infallible;
 use std::error::Error;
 use std::fmt;
 use std::mem;
@@ -9,19 +8,16 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use futures::{StreamExt, TryStreamExt, stream};
-use http::header::{ACCEPT_ENCODING, CONTENT_LENGTH, HeaderMap, HeaderValue};
+use futures::{StreamExt, TryStreamExt};
+use http::header::{ACCEPT_ENCODING, HeaderMap, HeaderValue};
 use http::{Request, Response};
-use reqwest::{Body, Client, ClientBuilder, redirect};
+use reqwest::{Client, ClientBuilder, redirect};
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::time::{Instant, sleep_until};
 
 use super::{ByteStream, Transport, TransportError, tls};
 use crate::local::is_local;
 use crate::transport::{Clock, TimedOut};
-
-/// Maximum number of resends of a request that a server refused without processing it.
-const SENT_AGAIN: usize = 2;
 
 /// The time after the end of a body in which its connection becomes free, as a task of another thread does that. A request
 /// before that would open another one.
@@ -80,20 +76,6 @@ impl ReqwestTransport {
         Self { local: client.clone(), client, connect_timeout: None, released: Released::default() }
     }
 
-    /// Sends the request, and again if a server refused it without processing it.
-    ///
-    /// The resending of reqwest needs a body in one piece. A long conversation would be copied for every request.
-    async fn execute(&self, request: Request<Vec<Bytes>>) -> reqwest::Result<reqwest::Response> {
-        let client = if is_local(request.uri()) { &self.local } else { &self.client };
-        for _ in 0..SENT_AGAIN {
-            match client.execute(in_pieces(request.clone())?).await {
-                Err(error) if was_refused(&error) => {}
-                response => return response,
-            }
-        }
-        client.execute(in_pieces(request)?).await
-    }
-
     /// Returns the error of a request without a response.
     fn no_response(&self, error: reqwest::Error) -> TransportError {
         match self.connect_timeout {
@@ -118,14 +100,17 @@ impl fmt::Debug for ReqwestTransport {
 
 #[async_trait]
 impl Transport for ReqwestTransport {
-    async fn send(&self, request: Request<Vec<Bytes>>) -> Result<Response<ByteStream>, TransportError> {
+    async fn send(&self, request: Request<Bytes>) -> Result<Response<ByteStream>, TransportError> {
         tls::check(request.uri())?;
         // Lets the runtime read its sockets first. The client drops a kept connection that has closed, or that
         // received bytes without a request, but only once the runtime has reported it. A request written before
         // that would get those bytes as its answer. It could not be sent again, since the server may have read it.
         tokio::task::yield_now().await;
         self.released.wait().await;
-        let mut response = self.execute(request).await.map_err(|error| self.no_response(error))?;
+        let client = if is_local(request.uri()) { &self.local } else { &self.client };
+        // The client sends a request again that an HTTP/2 server refused without processing it.
+        let sent = async { client.execute(request.try_into()?).await };
+        let mut response = sent.await.map_err(|error| self.no_response(error))?;
 
         let mut head = Response::new(());
         *head.status_mut() = response.status();
@@ -179,21 +164,6 @@ fn configured(connect_timeout: Option<Duration>) -> Result<ClientBuilder, Transp
         builder = builder.connect_timeout(timeout);
     }
     tls::choose(builder)
-}
-
-/// Converts the request for reqwest, which cannot compute the body's length from pieces.
-fn in_pieces(mut request: Request<Vec<Bytes>>) -> reqwest::Result<reqwest::Request> {
-    let length: usize = request.body().iter().map(Bytes::len).sum();
-    request.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(length));
-    request.map(|pieces| Body::wrap_stream(stream::iter(pieces).map(Ok::<_, Infallible>))).try_into()
-}
-
-/// Checks whether an HTTP/2 server reported that it did not process the request: it closes, or refused the stream.
-fn was_refused(error: &reqwest::Error) -> bool {
-    remote_h2_error(error).is_some_and(|error| {
-        let reason = if error.is_go_away() { h2::Reason::NO_ERROR } else { h2::Reason::REFUSED_STREAM };
-        error.reason() == Some(reason)
-    })
 }
 
 /// Returns the HTTP/2 error that the server sent, if any.

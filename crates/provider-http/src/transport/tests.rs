@@ -74,8 +74,8 @@ fn transport() -> ReqwestTransport {
     ReqwestTransport::new(Some(Duration::from_secs(10))).expect("a transport")
 }
 
-fn post(url: impl AsRef<str>) -> Request<Vec<Bytes>> {
-    let body = vec![Bytes::from_static(b"{"), Bytes::from_static(b"}")];
+fn post(url: impl AsRef<str>) -> Request<Bytes> {
+    let body = Bytes::from_static(b"{}");
     Request::builder().method(Method::POST).uri(url.as_ref()).body(body).expect("a request")
 }
 

@@ -25,7 +25,7 @@ fn environment_names_host_key_and_model() {
     assert_eq!(call_of_all.uri.to_string(), "http://10.0.0.7:8080/api/chat");
     let header = call_of_all.headers.get("authorization").and_then(|value| value.to_str().ok());
     assert_eq!(header, Some("Bearer key-0123456789"));
-    assert!(String::from_utf8_lossy(&call_of_all.body.concat()).contains(r#""model":"qwen3""#));
+    assert!(String::from_utf8_lossy(&call_of_all.body).contains(r#""model":"qwen3""#));
 
     let nothing = from(&[("OLLAMA_HOST", " ")]).expect("a local server needs nothing");
     let named = ChatRequest::new(Message::user("x")).with_options(ChatOptions::new().with_model("m"));

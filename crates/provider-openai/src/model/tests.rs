@@ -21,7 +21,7 @@ fn environment_configures_the_model() {
     let (call, ..) = all.call(&ChatRequest::new(Message::user("x"))).expect("a call");
     assert_eq!(call.uri.to_string(), "http://localhost:11434/v1/chat/completions");
     assert_eq!(call.headers.get("authorization").and_then(|value| value.to_str().ok()), Some("Bearer sk-1"));
-    assert!(String::from_utf8_lossy(&call.body.concat()).contains(r#""model":"qwen3""#));
+    assert!(String::from_utf8_lossy(&call.body).contains(r#""model":"qwen3""#));
     assert_eq!(all.profile(), &Profile::ollama());
 
     let key_only =

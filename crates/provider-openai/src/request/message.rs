@@ -9,7 +9,7 @@ use provider_http::names::{IdRule, WireNames};
 use provider_http::parts_of_result;
 use serde::Serialize;
 
-use super::form::ChatForm;
+use super::ChatForm;
 use super::parts::{self, Content};
 use crate::profile::MessageRules;
 use crate::written::MessageForm;

@@ -6,7 +6,7 @@ use advisor_core::{Block, BlockKind};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::form::ChatForm;
+use super::ChatForm;
 use crate::profile::{EchoScope, ReasoningField};
 use crate::wire::REASONING_DETAILS;
 use provider_http::json::arguments::fields_that_go_back;

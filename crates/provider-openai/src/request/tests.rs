@@ -7,11 +7,11 @@ use advisor_core::{
 };
 use advisor_testkit::DescribedTool;
 use proptest::prelude::{prop_assert_eq, proptest};
-use provider_http::names::{IdRule, NameRule};
+use provider_http::names::NameRule;
 use serde_json::{Map, json};
 
 use super::*;
-use crate::profile::{EchoScope, MessageRules, NoText, ReasoningField};
+use crate::profile::{EchoScope, NoText, ReasoningField};
 use crate::wire::FORMAT;
 
 fn streamed(profile: Profile) -> BodySettings {
@@ -20,7 +20,7 @@ fn streamed(profile: Profile) -> BodySettings {
 
 fn written_by(profile: &Profile, request: &ChatRequest) -> Value {
     let body = body(request, "m", FORMAT.into(), &streamed(profile.clone())).expect("a body");
-    serde_json::from_slice(&body.json.concat()).expect("JSON")
+    serde_json::from_slice(&body.json).expect("JSON")
 }
 
 /// Returns these messages on the wire.
@@ -142,24 +142,15 @@ fn audio_goes_back_by_its_id_until_it_expires() {
     }
 }
 
-/// Whether the id is sent depends on the time of the request, so that a written form with it is not kept.
 #[test]
-fn audio_that_expires_is_written_for_each_request() {
-    let list = |expires_at: Value| {
+fn audio_is_sent_until_it_expires() {
+    for (expires_at, audio) in
+        [(json!(u64::MAX), json!({"id": "a1"})), (json!(null), json!({"id": "a1"})), (json!(1), Value::Null)]
+    {
         let sound = Opaque::new(FORMAT, "audio", json!({"id": "a1", "expires_at": expires_at}));
         let answer = Message::assistant_blocks(vec![Block::new(BlockContent::Opaque(sound))]);
-        MessageList::from(vec![Message::user("x".repeat(100)), answer])
-    };
-    let profile = Profile::compatible().messages;
-    for (expires_at, is_kept, audio) in [
-        (json!(u64::MAX), false, json!({"id": "a1"})),
-        (json!(null), true, json!({"id": "a1"})),
-        (json!(1), true, Value::Null),
-    ] {
-        let list = list(expires_at);
-        let (first, second) = (pieces(&list, profile), pieces(&list, profile));
-        assert_eq!((json_of(&first)[1]["audio"].clone(), json_of(&second)), (audio, json_of(&first)));
-        assert_eq!(first[0].0 == second[0].0, is_kept, "{list:?}");
+        let messages = messages_by(&Profile::compatible(), vec![Message::user("x"), answer]);
+        assert_eq!(messages[1]["audio"], audio, "{expires_at}");
     }
 }
 
@@ -364,7 +355,7 @@ fn d11_a_tool_has_one_name_in_a_request() {
                 let request = request.with_tool(DescribedTool::named(name));
                 let body = body(&request, "m", FORMAT.into(), &streamed(profile.clone())).expect("a body");
                 let (offered, replayed, chosen) =
-                    names_in(&serde_json::from_slice(&body.json.concat()).expect("JSON"));
+                    names_in(&serde_json::from_slice(&body.json).expect("JSON"));
                 let wire = chosen.expect("a choice");
                 assert_eq!(offered.last(), Some(&wire));
                 assert_eq!(offered.iter().filter(|other| **other == wire).count(), 1, "{offered:?}");
@@ -386,7 +377,7 @@ fn d11_history_and_tool_names_stay_distinct() {
         [round("c1", "docs_search"), round("c2", "docs/search"), round("c3", "docs.search")].concat();
     let request = ChatRequest::new(history.clone()).with_tool(DescribedTool::named("docs.search"));
     let written = body(&request, "m", FORMAT.into(), &streamed(profile.clone())).expect("a body");
-    let (offered, replayed, _) = names_in(&serde_json::from_slice(&written.json.concat()).expect("JSON"));
+    let (offered, replayed, _) = names_in(&serde_json::from_slice(&written.json).expect("JSON"));
     assert_eq!(replayed[0], "docs_search");
     assert_eq!(replayed[2], offered[0]);
     let all: std::collections::HashSet<_> = replayed.iter().collect();
@@ -401,7 +392,7 @@ fn d11_history_and_tool_names_stay_distinct() {
     // Names in the history are mapped even if the request has no tools.
     let without = ChatRequest::new(history);
     let written = body(&without, "m", FORMAT.into(), &streamed(profile.clone())).expect("a body");
-    let (_, replayed, _) = names_in(&serde_json::from_slice(&written.json.concat()).expect("JSON"));
+    let (_, replayed, _) = names_in(&serde_json::from_slice(&written.json).expect("JSON"));
     assert_eq!(replayed.iter().collect::<std::collections::HashSet<_>>().len(), 3);
     assert_eq!(written.names.meant_by(&replayed[1]).as_deref(), Some("docs/search"));
 }
@@ -442,7 +433,7 @@ fn d11_tools_that_the_caller_wrote_keep_their_names() {
     let own = json!([{"type": "function", "function": {"name": "docs.search"}}]);
     request.options.extra.insert("tools".to_owned(), own);
     let body = body(&request, "m", FORMAT.into(), &streamed(Profile::compatible())).expect("a body");
-    let (offered, replayed, _) = names_in(&serde_json::from_slice(&body.json.concat()).expect("JSON"));
+    let (offered, replayed, _) = names_in(&serde_json::from_slice(&body.json).expect("JSON"));
     assert_eq!((offered, replayed), (vec!["docs.search".to_owned()], vec!["docs.search".to_owned()]));
     assert!(body.names.meant_by("docs_search").is_none());
 }
@@ -854,7 +845,7 @@ fn request_without_tools_omits_tool_options() {
         &BodySettings { profile: Profile::compatible(), streaming: false },
     )
     .expect("a body");
-    let mut written: Value = serde_json::from_slice(&written.json.concat()).expect("JSON");
+    let mut written: Value = serde_json::from_slice(&written.json).expect("JSON");
     written.as_object_mut().expect("an object").remove("messages");
     assert_eq!(written, json!({"model": "m", "stream": false}));
 }
@@ -866,7 +857,7 @@ fn extra_fields_win() {
     options.extra.extend(extra.as_object().cloned().expect("an object"));
     let mut request = ChatRequest::new(Message::user("x")).with_options(options);
     let written = body(&request, "m", FORMAT.into(), &streamed(Profile::openai())).expect("a body");
-    let json: Value = serde_json::from_slice(&written.json.concat()).expect("JSON");
+    let json: Value = serde_json::from_slice(&written.json).expect("JSON");
     assert_eq!(
         (&json["temperature"], &json["service_tier"], &json["messages"][0]["content"]),
         (&json!(1.0), &json!("flex"), &json!("x"))
@@ -894,7 +885,7 @@ fn data_goes_to_its_own_server_only() {
     let written = |format: &str| {
         let request = ChatRequest::new(messages.clone());
         let body = body(&request, "m", format.into(), &streamed(Profile::openrouter())).expect("a body");
-        String::from_utf8(body.json.concat()).expect("text")
+        String::from_utf8(body.json.to_vec()).expect("text")
     };
     // The message keeps both forms.
     for _ in 0..2 {
@@ -902,102 +893,6 @@ fn data_goes_to_its_own_server_only() {
         let elsewhere = written("openai-chat@other.example");
         assert!(!elsewhere.contains("secret") && elsewhere.contains("\"reasoning\":\"Hm.\""), "{elsewhere}");
     }
-}
-
-/// Returns the pieces of the messages, each with its address in memory.
-fn pieces(messages: &MessageList, rules: MessageRules) -> Vec<(*const u8, Bytes)> {
-    let request = ChatRequest::new(MessageList::new());
-    let none = OfferedNames::new(&request, NAMES, std::iter::empty());
-    let form = ChatForm { rules, format: FORMAT.into() };
-    let (pieces, _) = pieces_of(messages, &form, &none).expect("pieces");
-    pieces.into_iter().map(|piece| (piece.as_ptr(), piece)).collect()
-}
-
-fn json_of(pieces: &[(*const u8, Bytes)]) -> Value {
-    let all: Vec<_> = pieces.iter().map(|(_, piece)| piece.clone()).collect();
-    let body = [&all.concat(), &b"]}"[..]].concat();
-    serde_json::from_slice::<Value>(&body).expect("JSON")["messages"].take()
-}
-
-#[test]
-fn sent_messages_are_not_written_again() {
-    let page = || Message::user("x".repeat(100_000));
-    let mut messages = MessageList::from(vec![Message::user("Hi"), page(), calling("{}")]);
-    let compatible = Profile::compatible().messages;
-    let mut other = Profile::compatible();
-    other.messages.no_text = if compatible.no_text == NoText::Empty { NoText::Null } else { NoText::Empty };
-    let first = pieces(&messages, compatible);
-    assert_eq!(first.len(), 3, "a long message is a piece of its own");
-    assert_eq!(first, pieces(&messages, compatible));
-    messages.extend([page(), Message::user("more")]);
-    let longer = pieces(&messages, compatible);
-    assert_eq!(longer[..2], first[..2]);
-    assert_eq!(json_of(&first), json!(json_of(&longer).as_array().expect("a list")[..3]));
-    // Other rules need another form, which is kept, too.
-    let anew = pieces(&messages, other.messages);
-    assert_eq!(json_of(&anew), messages_by(&other, messages.iter().cloned().collect()));
-    assert_ne!(json_of(&anew), json_of(&longer));
-    assert_eq!(anew, pieces(&messages, other.messages));
-}
-
-#[test]
-fn pages_fill_up_without_changing_held_bodies() {
-    let profile = Profile::compatible();
-    let mut messages = MessageList::new();
-    let mut held = Vec::new();
-    for number in 0..300 {
-        messages.push(Message::user(format!("{number} {}", "x".repeat(1000))));
-        held.push((pieces(&messages, profile.messages), number + 1));
-    }
-    let all: Vec<_> =
-        messages.iter().map(|message| json!({"role": "user", "content": message.text()})).collect();
-    for (pieces, count) in &held {
-        assert_eq!(json_of(pieces), json!(all[..*count]));
-    }
-    let (last, _) = held.last().expect("the last one");
-    assert!((4..=6).contains(&last.len()), "300 KB in pieces of 64 KiB: {}", last.len());
-}
-
-#[test]
-fn grown_list_is_written_like_new_one() {
-    let odd = "an id that is too long for some servers, and is another one there";
-    let round = |id: &str| round(id, if id == "c3" { "docs.search" } else { "docs_search" });
-    for profile in [Profile::openai(), Profile::mistral(), Profile::compatible()] {
-        let mut grown = MessageList::from(Message::user("Hi"));
-        let mut held = Vec::new();
-        for id in ["c1", "c2", odd, "c3", "another id that is too long for some of the servers", "c4"] {
-            // The two lists continue as different conversations.
-            let mut branch = grown.clone();
-            branch.push(Message::user("Never mind."));
-            for list in [&mut grown, &mut branch] {
-                list.extend(round(id));
-                held.push((pieces(list, profile.messages), list.clone()));
-            }
-        }
-        // Earlier bodies do not change, and the form does not depend on earlier lists.
-        for (pieces, list) in held {
-            assert_eq!(
-                json_of(&pieces),
-                messages_by(&profile, list.iter().cloned().collect()),
-                "{}",
-                profile.name
-            );
-        }
-    }
-}
-
-#[test]
-fn a_message_is_written_once_per_rules() {
-    let message = Message::user("x".repeat(100_000));
-    let (compatible, mistral) = (Profile::compatible().messages, Profile::mistral().messages);
-    // A separate list, as of another turn.
-    let written = |rules| pieces(&MessageList::from(message.clone()), rules).pop();
-    let (first, other) = (written(compatible), written(mistral));
-    assert_eq!((&first, &other), (&written(compatible), &written(mistral)));
-    assert_ne!(first, other);
-    let mut same = compatible;
-    same.call_ids = IdRule::ANY;
-    assert_eq!(first, written(same));
 }
 
 #[test]

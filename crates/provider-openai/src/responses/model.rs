@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use advisor_core::{ChatModel, ChatRequest, ChunkStream, Result, SchemaSupport, Text, async_trait};
+use bytes::Bytes;
 use provider_http::exchange::Call;
 use provider_http::server::{Authorization, Server};
 use serde_json::Value;
@@ -117,7 +118,7 @@ impl OpenAiResponsesModel {
     /// Returns the call for a request, and the format name of data for its server.
     fn call(&self, request: &ChatRequest) -> Result<(Call, Text)> {
         let model = VARIABLES.model_of(request, self.model.as_ref())?;
-        let mut call = self.server.call("/responses", &[], Vec::new())?;
+        let mut call = self.server.call("/responses", &[], Bytes::new())?;
         let format = format_of(call.uri.host().unwrap_or_default());
         let form = InputForm::new(format.clone(), self.settings.store);
         let (json, names) = request::body(request, model, &self.settings, &form)?;

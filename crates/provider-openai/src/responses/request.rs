@@ -2,7 +2,6 @@
 //!
 //! Messages become input items in their order. Each is written once per server and kept, as for Chat Completions.
 
-mod form;
 mod input;
 mod options;
 mod output;
@@ -10,16 +9,16 @@ mod parts;
 #[cfg(test)]
 mod tests;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use advisor_core::{ChatRequest, MessageList, Result};
+use advisor_core::{ChatRequest, MessageList, Result, Text};
 use bytes::Bytes;
 use provider_http::names::{OfferedNames, ToolNames};
 use provider_http::written::completed_body;
 use serde_json::Value;
 
-use crate::written::{NAMES, pieces_of};
-pub(super) use form::InputForm;
+use crate::written::{NAMES, written_messages};
 
 /// The settings of a model that its requests depend on.
 #[derive(Debug, Clone, Default)]
@@ -32,7 +31,26 @@ pub(super) struct BodySettings {
     pub(super) server_tools: Arc<[Value]>,
 }
 
-/// Writes the body of `request` to a model. Returns it in pieces, with its tool names.
+/// The form of items for one server. Equal forms write equal items.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct InputForm {
+    /// The format name of data that goes back to this server.
+    pub(super) format: Text,
+    /// Whether the server keeps answers. It then knows reasoning by its id alone.
+    pub(super) store: bool,
+    /// The callers of the calls so far, by the ids of the calls: programs of the server, to which the results go.
+    callers: BTreeMap<Text, Value>,
+    /// The ids of the calls so far that the server runs by itself.
+    server_calls: BTreeSet<Text>,
+}
+
+impl InputForm {
+    pub(super) fn new(format: Text, store: bool) -> Self {
+        Self { format, store, callers: BTreeMap::new(), server_calls: BTreeSet::new() }
+    }
+}
+
+/// Writes the body of `request` to a model. Returns it with its tool names.
 ///
 /// # Errors
 /// Of kind [`InvalidRequest`](advisor_core::ErrorKind::InvalidRequest) for an option that the API cannot express.
@@ -41,14 +59,14 @@ pub(super) fn body(
     model: &str,
     settings: &BodySettings,
     form: &InputForm,
-) -> Result<(Vec<Bytes>, Arc<ToolNames>)> {
+) -> Result<(Bytes, Arc<ToolNames>)> {
     let own = &request.options.extra;
     let verbatim = own.get("tools").and_then(Value::as_array).into_iter().flatten();
     let offered = OfferedNames::new(request, NAMES, verbatim.filter_map(|tool| tool.get("name")?.as_str()));
     let nothing = MessageList::new();
     let is_own = own.contains_key("input");
     let messages = if is_own { &nothing } else { &request.messages };
-    let (list, names) = pieces_of(messages, form, &offered)?;
+    let (list, names) = written_messages(messages, form, &offered)?;
     let list = if is_own { Vec::new() } else { list };
     let tools = if own.contains_key("tools") {
         None

@@ -200,7 +200,7 @@ struct Silent;
 
 #[async_trait]
 impl Transport for Silent {
-    async fn send(&self, _: http::Request<Vec<Bytes>>) -> Result<http::Response<ByteStream>, TransportError> {
+    async fn send(&self, _: http::Request<Bytes>) -> Result<http::Response<ByteStream>, TransportError> {
         let body = stream::iter([Ok(Bytes::from("{"))])
             .chain(pending::<()>().into_stream().map(|()| Ok(Bytes::new())));
         Ok(http::Response::new(body.boxed()))

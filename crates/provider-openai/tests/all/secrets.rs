@@ -230,7 +230,7 @@ struct Chatty;
 impl Transport for Chatty {
     async fn send(
         &self,
-        request: http::Request<Vec<Bytes>>,
+        request: http::Request<Bytes>,
     ) -> std::result::Result<http::Response<ByteStream>, TransportError> {
         let source = format!("cannot send to {} with {KEY}", request.uri()).into();
         Err(TransportError::Broken { source })

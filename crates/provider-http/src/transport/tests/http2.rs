@@ -102,7 +102,7 @@ async fn unseen_request_is_resent_whole_on_new_connection() {
     let (listener, address) = listen().await;
     let client = async {
         let mut request = post(format!("http://{address}/"));
-        *request.body_mut() = vec![Bytes::from_static(b"{}"), Bytes::from_static(b"\n")];
+        *request.body_mut() = Bytes::from_static(b"{}\n");
         let response = transport().send(request).await.expect("a response");
         rest(response.into_body()).await.expect("a whole body")
     };
@@ -118,7 +118,7 @@ async fn unseen_request_is_resent_whole_on_new_connection() {
 /// Sends a request and closes the connection.
 async fn send_to(address: SocketAddr) -> Result<(), TransportError> {
     let mut request = post(format!("http://{address}/"));
-    *request.body_mut() = vec![Bytes::from_static(b"{}")];
+    *request.body_mut() = Bytes::from_static(b"{}");
     transport().send(request).await.map(|_| ())
 }
 
@@ -198,7 +198,7 @@ async fn d22_bytes_after_an_answer_close_the_connection() {
         let transport = transport();
         let ask = || async {
             let mut request = post(format!("http://{address}/"));
-            *request.body_mut() = vec![Bytes::from_static(b"{}")];
+            *request.body_mut() = Bytes::from_static(b"{}");
             transport.send(request).await.map(|response| response.status())
         };
         let server = async {

@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::profile::NoText;
-use crate::request::form::ChatForm;
+use crate::request::ChatForm;
 use crate::request::reasoning::Reasoning;
 use crate::wire::AUDIO;
 

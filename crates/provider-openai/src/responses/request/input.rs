@@ -5,7 +5,7 @@ use provider_http::names::{Alphabet, IdRule, Length, WireNames};
 use provider_http::parts_of_result;
 use serde_json::{Value, json};
 
-use super::form::InputForm;
+use super::InputForm;
 use super::output::{CALLER, caller, earlier_server_calls, output_items, server_calls};
 use super::parts;
 use crate::written::MessageForm;

@@ -11,7 +11,7 @@ use provider_http::media::stand_in;
 use provider_http::names::WireNames;
 use serde_json::{Map, Value, json};
 
-use super::form::InputForm;
+use super::InputForm;
 use crate::responses::wire::OUTPUT_INDEX;
 
 /// The field of a call and of its result that names the program which made it.

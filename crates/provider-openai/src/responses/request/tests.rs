@@ -25,7 +25,7 @@ pub(super) fn written_with(
     form: &InputForm,
 ) -> Result<Value> {
     let (json, _) = body(request, "m", settings, form)?;
-    Ok(serde_json::from_slice(&json.concat()).expect("JSON"))
+    Ok(serde_json::from_slice(&json).expect("JSON"))
 }
 
 fn written(request: &ChatRequest) -> Value {
@@ -341,7 +341,7 @@ fn encrypted_reasoning_is_requested_where_it_exists() {
     let include = |model: &str, settings: &BodySettings| {
         let (json, _) =
             body(&ChatRequest::new(Message::user("x")), model, settings, &form()).expect("a body");
-        serde_json::from_slice::<Value>(&json.concat()).expect("JSON").get("include").cloned()
+        serde_json::from_slice::<Value>(&json).expect("JSON").get("include").cloned()
     };
     for model in ["gpt-5", "o4-mini", "openai/gpt-5.2", "grok-4", "codex-mini-latest"] {
         assert!(include(model, &streaming()).is_some(), "{model}");
@@ -365,19 +365,7 @@ fn own_input_and_tools_replace_ours() {
     let request =
         ChatRequest::new(Message::user("x")).with_tool(DescribedTool::named("f")).with_options(options);
     let (json, names) = body(&request, "m", &streaming(), &form()).expect("a body");
-    let json: Value = serde_json::from_slice(&json.concat()).expect("JSON");
+    let json: Value = serde_json::from_slice(&json).expect("JSON");
     assert_eq!((&json["input"], &json["tools"][0]["name"]), (&json!("Hi"), &json!("docs.search")));
     assert_eq!(names.meant_by("docs.search").as_deref(), Some("docs.search"));
-}
-
-#[test]
-fn messages_are_written_once_and_kept_per_server() {
-    let list = MessageList::from(vec![Message::user("Hi"), Message::assistant("Hello")]);
-    let request = ChatRequest::new(MessageList::new());
-    let tools = OfferedNames::new(&request, NAMES, std::iter::empty());
-    let pieces = |form: &InputForm| pieces_of(&list, form, &tools).expect("pieces").0;
-    let (once, again) = (pieces(&form()), pieces(&form()));
-    assert_eq!(once[0].as_ptr(), again[0].as_ptr(), "the same bytes");
-    let other = InputForm { format: "openai-responses@other.example.org".into(), ..form() };
-    assert_eq!(pieces(&other).concat(), once.concat());
 }

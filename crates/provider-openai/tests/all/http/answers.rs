@@ -174,7 +174,7 @@ struct Counting(Arc<AtomicUsize>);
 
 #[async_trait]
 impl Transport for Counting {
-    async fn send(&self, _: http::Request<Vec<Bytes>>) -> Result<http::Response<ByteStream>, TransportError> {
+    async fn send(&self, _: http::Request<Bytes>) -> Result<http::Response<ByteStream>, TransportError> {
         let taken = Arc::clone(&self.0);
         let body = stream::repeat_with(move || {
             taken.fetch_add(1, Ordering::Relaxed);

@@ -129,7 +129,7 @@ struct Flood;
 
 #[async_trait]
 impl Transport for Flood {
-    async fn send(&self, _: http::Request<Vec<Bytes>>) -> Result<http::Response<ByteStream>, TransportError> {
+    async fn send(&self, _: http::Request<Bytes>) -> Result<http::Response<ByteStream>, TransportError> {
         let comments = stream::poll_fn(|cx| {
             // As a socket does, so that the other tasks come to their turn.
             let budget = std::task::ready!(tokio::task::coop::poll_proceed(cx));

@@ -97,7 +97,7 @@ impl Scripted {
 
 #[async_trait]
 impl Transport for Scripted {
-    async fn send(&self, _: http::Request<Vec<Bytes>>) -> Result<http::Response<ByteStream>, TransportError> {
+    async fn send(&self, _: http::Request<Bytes>) -> Result<http::Response<ByteStream>, TransportError> {
         *self.requests.lock().expect("unpoisoned") += 1;
         let answer = self.answers.lock().expect("unpoisoned").pop_front();
         let ScriptedAnswer { status, retry_after, acts } = answer.expect("an answer is left in the script");

@@ -28,7 +28,7 @@ struct Watched {
 impl Transport for Watched {
     async fn send(
         &self,
-        request: http::Request<Vec<Bytes>>,
+        request: http::Request<Bytes>,
     ) -> Result<http::Response<ByteStream>, TransportError> {
         let received = Arc::clone(&self.received);
         let keep = move |bytes: &Bytes| received.lock().expect("unpoisoned").push(bytes.clone());
@@ -111,7 +111,7 @@ struct Cut {
 
 #[async_trait]
 impl Transport for Cut {
-    async fn send(&self, _: http::Request<Vec<Bytes>>) -> Result<http::Response<ByteStream>, TransportError> {
+    async fn send(&self, _: http::Request<Bytes>) -> Result<http::Response<ByteStream>, TransportError> {
         let broken = self.breaks.then(|| Err(TransportError::Broken { source: "cut".into() }));
         let items = [Ok(self.body.clone())].into_iter().chain(broken);
         Ok(http::Response::new(stream::iter(items).boxed()))

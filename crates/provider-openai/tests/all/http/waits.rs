@@ -185,7 +185,7 @@ struct Flood(&'static [&'static str], u16, &'static str);
 
 #[async_trait]
 impl Transport for Flood {
-    async fn send(&self, _: http::Request<Vec<Bytes>>) -> Result<http::Response<ByteStream>, TransportError> {
+    async fn send(&self, _: http::Request<Bytes>) -> Result<http::Response<ByteStream>, TransportError> {
         let Self(begins, status, piece) = *self;
         let body = stream::iter(begins.iter().copied().chain(std::iter::repeat(piece)));
         let body = body.map(|piece| Ok(Bytes::from_static(piece.as_bytes())));

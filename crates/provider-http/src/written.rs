@@ -1,9 +1,60 @@
-//! Written forms that are kept with a message, or with a set of tools.
+//! Messages and tools in written form: each is written once per form, and kept with the message or the set of tools.
+//!
+//! So the body of round fifty is that of round forty-nine plus the new messages.
 
+use std::borrow::Cow;
 use std::sync::{Mutex, PoisonError};
 
-use advisor_core::{Message, Result, ToolSet};
+use advisor_core::{Error, ErrorKind, Message, Result, ToolDefinition, ToolSet};
 use bytes::Bytes;
+use serde_json::{Map, Value, json};
+
+/// Returns the error for a request that is no JSON.
+#[must_use]
+pub fn unwritable(error: serde_json::Error) -> Error {
+    Error::new(ErrorKind::InvalidRequest, "the request cannot be written as JSON").with_source(error)
+}
+
+/// Completes a body whose first field is a list. `list` is the body up to the last entry, such as `{"messages":[1`; empty if the
+/// caller wrote that field. The list of tools and the other fields follow.
+///
+/// There must be other fields. Every request has one: its model.
+///
+/// # Errors
+/// If the fields cannot be written as JSON.
+///
+/// # Example
+/// ```
+/// use provider_http::written::completed_body;
+/// use serde_json::{Map, json};
+///
+/// # fn main() -> advisor_core::Result<()> {
+/// let fields = Map::from_iter([("model".to_owned(), json!("m"))]);
+/// let body = completed_body(b"{\"messages\":[1".to_vec(), Some("[2]".into()), &fields)?;
+/// assert_eq!(body, r#"{"messages":[1],"tools":[2],"model":"m"}"#);
+/// # Ok(()) }
+/// ```
+pub fn completed_body(mut list: Vec<u8>, tools: Option<Bytes>, fields: &Map<String, Value>) -> Result<Bytes> {
+    list.extend_from_slice(if list.is_empty() { b"{" } else { b"]," });
+    if let Some(tools) = tools {
+        list.extend_from_slice(b"\"tools\":");
+        list.extend_from_slice(&tools);
+        list.push(b',');
+    }
+    // The fields without their opening brace.
+    let fields = serde_json::to_vec(fields).map_err(unwritable)?;
+    list.extend_from_slice(fields.get(1..).unwrap_or_default());
+    Ok(list.into())
+}
+
+/// Returns the schema of a tool's arguments. That of a tool without one is an object without properties.
+#[must_use]
+pub fn parameters_of(tool: &ToolDefinition) -> Cow<'_, Value> {
+    match &tool.parameters {
+        Value::Null => Cow::Owned(json!({ "type": "object", "properties": {} })),
+        parameters => Cow::Borrowed(parameters),
+    }
+}
 
 /// The bytes of an immutable value in each of its forms, of which there are few.
 struct Forms<F>(Mutex<Vec<(F, Bytes)>>);

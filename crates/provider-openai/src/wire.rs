@@ -249,18 +249,16 @@ impl<'a> Delta<'a> {
 
     #[inline(never)]
     fn read_rare(&mut self, key: Key<'a>) -> Option<Json<'a>> {
-        if let Some(value) = key.is("function_call") {
-            value.object_in(&mut self.function_call, |call, value| call.read_function(value))
-        } else if let Some(value) = key.is("annotations") {
-            value.raw(&mut self.annotations)
-        } else if let Some(value) = key.is("images") {
-            value.raw(&mut self.images)
-        } else if let Some(value) = key.is("audio") {
-            value.raw(&mut self.audio)
-        } else if let Some(value) = key.is("executed_tools") {
-            value.raw(&mut self.executed_tools)
-        } else {
-            key.skip()
+        let (key, value) = key.split()?;
+        match key.spelling() {
+            "function_call" => {
+                value.object_in(&mut self.function_call, |call, value| call.read_function(value))
+            }
+            "annotations" => value.raw(&mut self.annotations),
+            "images" => value.raw(&mut self.images),
+            "audio" => value.raw(&mut self.audio),
+            "executed_tools" => value.raw(&mut self.executed_tools),
+            _ => value.skip(),
         }
     }
 
@@ -299,23 +297,22 @@ impl<'a> Part<'a> {
     fn read(&mut self, json: Json<'a>) -> Option<Json<'a>> {
         json.raw(&mut self.raw)?;
         json.object(|key| {
-            if let Some(value) = key.is("type") {
-                value.text(&mut self.kind)
-            } else if let Some(value) = key.is("text") {
-                value.text(&mut self.text)
-            } else if let Some(value) = key.is("refusal") {
-                value.text(&mut self.refusal)
-            } else if let Some(value) = key.is("thinking") {
-                self.thinking.clear();
-                self.add_thoughts(value)?;
-                value.objects(|value| {
-                    value.object(|key| match key.is("text") {
-                        Some(value) => self.add_thoughts(value),
-                        None => key.skip(),
+            let (key, value) = key.split()?;
+            match key.spelling() {
+                "type" => value.text(&mut self.kind),
+                "text" => value.text(&mut self.text),
+                "refusal" => value.text(&mut self.refusal),
+                "thinking" => {
+                    self.thinking.clear();
+                    self.add_thoughts(value)?;
+                    value.objects(|value| {
+                        value.object(|key| match key.is("text") {
+                            Some(value) => self.add_thoughts(value),
+                            None => key.skip(),
+                        })
                     })
-                })
-            } else {
-                key.skip()
+                }
+                _ => value.skip(),
             }
         })
     }

@@ -109,54 +109,32 @@ impl<'a> Event<'a> {
     #[inline(always)]
     pub(super) fn read(&mut self, json: Json<'a>) -> Option<Json<'a>> {
         json.object(|key| {
-            if let Some(value) = key.is("type") {
-                value.text(&mut self.kind)
-            } else if let Some(value) = key.is("delta") {
-                value.text(&mut self.delta)
-            } else if let Some(value) = key.is("item_id") {
-                value.text(&mut self.item_id)
-            } else if let Some(value) = key.is("output_index") {
-                value.number(&mut self.output_index)
-            } else if let Some(value) = key.is("content_index") {
-                value.number(&mut self.content_index)
-            } else if let Some(value) = key.is_any(["sequence_number", "obfuscation", "logprobs"]) {
-                value.skip()
-            } else if let Some(value) = key.is("summary_index") {
-                value.number(&mut self.summary_index)
-            } else {
-                self.read_rare(key)
+            let (key, value) = key.split()?;
+            match key.spelling() {
+                "type" => value.text(&mut self.kind),
+                "delta" => value.text(&mut self.delta),
+                "item_id" => value.text(&mut self.item_id),
+                "output_index" => value.number(&mut self.output_index),
+                "content_index" => value.number(&mut self.content_index),
+                "sequence_number" | "obfuscation" | "logprobs" => value.skip(),
+                "summary_index" => value.number(&mut self.summary_index),
+                "text" => value.text(&mut self.text),
+                "refusal" => value.text(&mut self.refusal),
+                "arguments" => value.text_or_json(&mut self.arguments),
+                "name" => value.text(&mut self.name),
+                "item" => value.object_in(&mut self.item, |item, value| item.read(value)),
+                "part" => value.object_in(&mut self.part, |part, value| part.read(value)),
+                "annotation" => value.raw(&mut self.annotation),
+                "response" => value.object_in(&mut self.response, |response, value| response.read(value)),
+                "error" => value.raw(&mut self.error),
+                "object" => value.text(&mut self.object),
+                "output" => {
+                    self.has_output = true;
+                    value.skip()
+                }
+                _ => value.skip(),
             }
         })
-    }
-
-    #[inline(never)]
-    fn read_rare(&mut self, key: Key<'a>) -> Option<Json<'a>> {
-        if let Some(value) = key.is("text") {
-            value.text(&mut self.text)
-        } else if let Some(value) = key.is("refusal") {
-            value.text(&mut self.refusal)
-        } else if let Some(value) = key.is("arguments") {
-            value.text_or_json(&mut self.arguments)
-        } else if let Some(value) = key.is("name") {
-            value.text(&mut self.name)
-        } else if let Some(value) = key.is("item") {
-            value.object_in(&mut self.item, |item, value| item.read(value))
-        } else if let Some(value) = key.is("part") {
-            value.object_in(&mut self.part, |part, value| part.read(value))
-        } else if let Some(value) = key.is("annotation") {
-            value.raw(&mut self.annotation)
-        } else if let Some(value) = key.is("response") {
-            value.object_in(&mut self.response, |response, value| response.read(value))
-        } else if let Some(value) = key.is("error") {
-            value.raw(&mut self.error)
-        } else if let Some(value) = key.is("object") {
-            value.text(&mut self.object)
-        } else if let Some(value) = key.is("output") {
-            self.has_output = true;
-            value.skip()
-        } else {
-            key.skip()
-        }
     }
 
     /// Checks whether the event is no event of a stream, but a whole answer.
@@ -168,29 +146,25 @@ impl<'a> Event<'a> {
 impl<'a> Response<'a> {
     pub(super) fn read(&mut self, json: Json<'a>) -> Option<Json<'a>> {
         json.object(|key| {
-            if let Some(value) = key.is("id") {
-                value.text(&mut self.id)
-            } else if let Some(value) = key.is("model") {
-                value.text(&mut self.model)
-            } else if let Some(value) = key.is("status") {
-                value.text(&mut self.status)
-            } else if let Some(value) = key.is("incomplete_details") {
-                value.object(|key| match key.is("reason") {
+            let (key, value) = key.split()?;
+            match key.spelling() {
+                "id" => value.text(&mut self.id),
+                "model" => value.text(&mut self.model),
+                "status" => value.text(&mut self.status),
+                "incomplete_details" => value.object(|key| match key.is("reason") {
                     Some(value) => value.text(&mut self.incomplete_reason),
                     None => key.skip(),
-                })
-            } else if let Some(value) = key.is("error") {
-                value.raw(&mut self.error)
-            } else if let Some(value) = key.is("output") {
-                self.output.clear();
-                value.list(|value| {
-                    self.output.push(Item::default());
-                    self.output.last_mut()?.read(value)
-                })
-            } else if let Some(value) = key.is("usage") {
-                value.object_in(&mut self.usage, TokenCounts::read)
-            } else {
-                key.skip()
+                }),
+                "error" => value.raw(&mut self.error),
+                "output" => {
+                    self.output.clear();
+                    value.list(|value| {
+                        self.output.push(Item::default());
+                        self.output.last_mut()?.read(value)
+                    })
+                }
+                "usage" => value.object_in(&mut self.usage, TokenCounts::read),
+                _ => value.skip(),
             }
         })
     }
@@ -208,28 +182,19 @@ impl<'a> Item<'a> {
     fn read(&mut self, json: Json<'a>) -> Option<Json<'a>> {
         json.raw(&mut self.raw)?;
         json.object(|key| {
-            if let Some(value) = key.is("id") {
-                value.text(&mut self.id)
-            } else if let Some(value) = key.is("type") {
-                value.text(&mut self.kind)
-            } else if let Some(value) = key.is("status") {
-                value.text(&mut self.status)
-            } else if let Some(value) = key.is("call_id") {
-                value.text(&mut self.call_id)
-            } else if let Some(value) = key.is("name") {
-                value.text(&mut self.name)
-            } else if let Some(value) = key.is("arguments") {
-                value.text_or_json(&mut self.arguments)
-            } else if let Some(value) = key.is("content") {
-                read_parts(value, &mut self.content)
-            } else if let Some(value) = key.is("summary") {
-                read_parts(value, &mut self.summary)
-            } else if let Some(value) = key.is("result") {
-                value.text(&mut self.result)
-            } else if let Some(value) = key.is("output_format") {
-                value.text(&mut self.output_format)
-            } else {
-                key.skip()
+            let (key, value) = key.split()?;
+            match key.spelling() {
+                "id" => value.text(&mut self.id),
+                "type" => value.text(&mut self.kind),
+                "status" => value.text(&mut self.status),
+                "call_id" => value.text(&mut self.call_id),
+                "name" => value.text(&mut self.name),
+                "arguments" => value.text_or_json(&mut self.arguments),
+                "content" => read_parts(value, &mut self.content),
+                "summary" => read_parts(value, &mut self.summary),
+                "result" => value.text(&mut self.result),
+                "output_format" => value.text(&mut self.output_format),
+                _ => value.skip(),
             }
         })
     }
@@ -287,16 +252,13 @@ fn read_parts<'a>(json: Json<'a>, parts: &mut Vec<Part<'a>>) -> Option<Json<'a>>
 impl<'a> Part<'a> {
     fn read(&mut self, json: Json<'a>) -> Option<Json<'a>> {
         json.object(|key| {
-            if let Some(value) = key.is("type") {
-                value.text(&mut self.kind)
-            } else if let Some(value) = key.is("text") {
-                value.text(&mut self.text)
-            } else if let Some(value) = key.is("refusal") {
-                value.text(&mut self.refusal)
-            } else if let Some(value) = key.is("annotations") {
-                value.raw(&mut self.annotations)
-            } else {
-                key.skip()
+            let (key, value) = key.split()?;
+            match key.spelling() {
+                "type" => value.text(&mut self.kind),
+                "text" => value.text(&mut self.text),
+                "refusal" => value.text(&mut self.refusal),
+                "annotations" => value.raw(&mut self.annotations),
+                _ => value.skip(),
             }
         })
     }
@@ -314,29 +276,24 @@ impl<'a> Part<'a> {
 impl TokenCounts {
     fn read<'a>(&mut self, json: Json<'a>) -> Option<Json<'a>> {
         json.object(|key| {
-            if let Some(value) = key.is("input_tokens") {
-                value.number(&mut self.input)
-            } else if let Some(value) = key.is("output_tokens") {
-                value.number(&mut self.output)
-            } else if let Some(value) = key.is("total_tokens") {
-                value.number(&mut self.total)
-            } else if let Some(value) = key.is("input_tokens_details") {
-                value.object(|key| {
-                    if let Some(value) = key.is("cached_tokens") {
-                        value.number(&mut self.cached)
-                    } else if let Some(value) = key.is("cache_write_tokens") {
-                        value.number(&mut self.cache_write)
-                    } else {
-                        key.skip()
+            let (key, value) = key.split()?;
+            match key.spelling() {
+                "input_tokens" => value.number(&mut self.input),
+                "output_tokens" => value.number(&mut self.output),
+                "total_tokens" => value.number(&mut self.total),
+                "input_tokens_details" => value.object(|key| {
+                    let (key, value) = key.split()?;
+                    match key.spelling() {
+                        "cached_tokens" => value.number(&mut self.cached),
+                        "cache_write_tokens" => value.number(&mut self.cache_write),
+                        _ => value.skip(),
                     }
-                })
-            } else if let Some(value) = key.is("output_tokens_details") {
-                value.object(|key| match key.is("reasoning_tokens") {
+                }),
+                "output_tokens_details" => value.object(|key| match key.is("reasoning_tokens") {
                     Some(value) => value.number(&mut self.reasoning),
                     None => key.skip(),
-                })
-            } else {
-                key.skip()
+                }),
+                _ => value.skip(),
             }
         })
     }

@@ -220,7 +220,10 @@ impl<'a> Delta<'a> {
         json.object(|key| {
             if let Some(value) = key.is("content") {
                 self.parts.clear();
-                value.text(&mut self.content)?;
+                if !value.is_list() {
+                    return value.text(&mut self.content);
+                }
+                self.content = Str::default();
                 value.objects(|value| {
                     self.parts.push(Part::default());
                     self.parts.last_mut()?.read(value)

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use advisor_core::Usage;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use provider_http::json::{Json, Key, Str, count, read, value};
+use provider_http::json::{Json, Str, count, read, value};
 use serde_json::{Map, Value};
 
 /// The format name of provider data from the Responses API. Data of a particular server has its host behind it.

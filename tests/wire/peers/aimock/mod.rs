@@ -122,7 +122,7 @@ impl Aimock {
     /// Returns the requests as the server understood them: whatever the API, in the form of Chat Completions.
     async fn requests(&self) -> Vec<Value> {
         let url = format!("{}/__aimock/journal?testId={}", self.url, self.test_id);
-        let request = http::Request::get(url).body(Vec::new()).unwrap();
+        let request = http::Request::get(url).body(Default::default()).unwrap();
         let response = ReqwestTransport::new(None).unwrap().send(request).await.unwrap();
         let body: Vec<_> = response.into_body().try_collect().await.unwrap();
         serde_json::from_slice(&body.concat()).unwrap()

@@ -280,24 +280,6 @@ async fn law_m4_m6_t1_every_exit_leaves_equal_valid_memory() {
     }
 }
 
-#[tokio::test]
-async fn memory_cost_per_round_covers_new_messages_only() {
-    // The fiftieth request shares all messages of the forty-ninth: nothing is copied.
-    for memory in [Phase::Round, Phase::Turn] {
-        let case = Case { memory, mode: MODES[0], tool_rounds: 50, calls: 2 };
-        let (ran, _, _) = case.run().await;
-        let prompts = ran.model.prompts();
-        for pair in prompts.windows(2) {
-            let added = pair[1].messages.added_since(&pair[0].messages);
-            assert_eq!(added.len(), 3, "{memory:?}: the answer and its two results");
-            let shared = pair[0].messages.iter().zip(pair[1].messages.iter());
-            assert!(shared.into_iter().all(|(one, other)| one.is_same(other)), "{memory:?}");
-        }
-        // One append for the input, two per tool round, one for the end.
-        ran.journal.assert_count("stored*", 1 + 2 * 50 + 1);
-    }
-}
-
 /// A reader that panics has dropped the turn.
 #[tokio::test]
 async fn output_shown_to_panicking_reader_is_remembered() {

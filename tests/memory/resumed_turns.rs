@@ -143,34 +143,6 @@ async fn law_o6_continued_turn_ends_and_frees_its_conversation() {
 }
 
 #[tokio::test]
-async fn law_o6_continued_turn_without_model_call_ends() {
-    for place in PLACES {
-        let model = ScriptedModel::new(["First.", "Next."].map(Answer::from_text));
-        let memory = memory();
-        let asked = AtomicU32::new(0);
-        let fails_second = from_fn("fails second", move |request: ChatRequest, next: AdvisorChain| {
-            let fails = asked.fetch_add(1, Ordering::Relaxed) == 1;
-            async move { if fails { Err(broken()) } else { next.next_stream(request).await } }
-        })
-        .with_placement(Placement::new(Phase::ModelCall));
-        let client = ChatClient::builder(model)
-            .advisor(second_opinion(Phase::Turn))
-            .advisor(ToolCallAdvisor::new())
-            .advisor(fails_second)
-            .advisor_in(place, memory.clone())
-            .build()
-            .unwrap();
-        let mut turn = client.prompt().user("go").conversation("c").stream();
-        while let Some(item) = turn.next().await {
-            item.unwrap();
-        }
-        assert_eq!(remembered(&memory, "c").await, ["user: go", "assistant: first."], "{place:?}");
-        client.prompt().user("next").conversation("c").stream().next().await.unwrap().unwrap();
-        drop(turn);
-    }
-}
-
-#[tokio::test]
 async fn law_m5_nested_turn_answer_stays_in_nested_turn() {
     for place in PLACES {
         let classifier = AdvisorChain::builder(ScriptedModel::new([Answer::from_text("A secret.")]))

@@ -1,4 +1,5 @@
 //! Tests of `edit_chunks`: for any editor, the output is well-formed, and all reports of it are equal.
+
 use std::collections::VecDeque;
 
 use advisor_chain::messages::{BlockHead, Citation, Opaque};

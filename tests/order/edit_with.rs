@@ -1,5 +1,6 @@
 //! Tests of editors that add blocks, replace them by other kinds, and wait: blocks stay well-formed, other blocks
 //! do not wait, and the response, the transcript, errors and memory hold what was emitted.
+
 use std::task::{Context, Poll};
 
 use advisor_chain::Turn;

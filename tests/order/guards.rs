@@ -1,4 +1,5 @@
 //! Guards in whole chains: with the tool loop, memory in both places, all modes, and drops.
+
 use advisor_chain::stream_policy::{Guard, LetterCase};
 use advisor_tests::prelude::*;
 

@@ -3,7 +3,6 @@
 use std::future::pending;
 use std::task::Poll;
 
-use advisor_core::Turn;
 use advisor_tests::prelude::*;
 use futures::poll;
 
@@ -168,42 +167,4 @@ async fn side_task_attached_elsewhere_wakes_waiting_stream() {
     tokio::task::yield_now().await;
     turn.attach(async { Error::new(ErrorKind::Cancelled, "another turn takes its place") });
     assert_eq!(reading.await.unwrap(), ErrorKind::Cancelled);
-}
-
-/// Brings work while the end of the turn is recorded, and waits.
-struct Late(Arc<Turn>, Gate, Journal);
-
-#[async_trait]
-impl TurnRecorder for Late {
-    async fn record(&self, record: &Record) -> Result<()> {
-        if matches!(record.step, Step::End(_)) {
-            let dropped = Dropped("companion", self.2.clone());
-            self.0.attach(async move {
-                let _dropped = dropped;
-                pending().await
-            });
-            self.1.pass().await;
-        }
-        Ok(())
-    }
-}
-
-#[tokio::test]
-async fn side_task_attached_after_end_is_dropped() {
-    let (gate, journal) = (Gate::new(), Journal::new());
-    let (given, told) = (gate.clone(), journal.clone());
-    let chain = AdvisorChain::builder(ScriptedModel::new([Answer::from_text("Hi")]))
-        .advisor(from_fn("late", move |request: ChatRequest, next: AdvisorChain| {
-            let late = Late(Arc::clone(&request.turn), given.clone(), told.clone());
-            request.turn.add_recorder(Arc::new(late));
-            async move { next.next_stream(request).await }
-        }))
-        .build()
-        .unwrap();
-    let mut turn = chain.stream(ChatRequest::new(Message::user("?")));
-    // One poll that never returned would keep the thread.
-    read_until_it_waits(&mut turn).await;
-    assert_eq!(journal.labels(), ["companion dropped"]);
-    gate.release();
-    assert_eq!(turn.call().await.unwrap().text(), "Hi");
 }

@@ -1,4 +1,5 @@
 //! Policies in whole chains: with the tool loop, memory, limits and drops.
+
 use advisor_chain::stream_policy::{Denials, OnDeny};
 use advisor_test_support::MessagesTranscript;
 use advisor_tests::prelude::*;

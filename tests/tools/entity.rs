@@ -362,25 +362,6 @@ async fn partial_values_of_another_value_are_said_to_be_void() {
     assert_eq!(told_of::<City>(&example).await, told, "it has the content of the last one");
 }
 
-/// The text beside the calls of a round has a value, too.
-#[tokio::test]
-async fn partial_values_of_an_earlier_round_are_said_to_be_void() {
-    let called = Answer::new().text(r#"{"name": "Bergen"}"#).call("c1", "look", "{}");
-    let answers =
-        [called.finish(FinishReason::ToolCalls), Answer::new().text(OSLO).finish(FinishReason::Stop)];
-    let setting = setting(answers, Phase::Round, SchemaSupport::None, ToolCallAdvisor::new());
-    let told: Vec<_> = setting.prompt().entity::<City>().stream().try_collect().await.unwrap();
-    assert_eq!(
-        told,
-        [
-            Partial::Value(json!({"name": "Bergen"})),
-            Partial::Restarted,
-            Partial::Value(json!({"name": "Oslo", "inhabitants": 717_710})),
-            Partial::Complete(oslo()),
-        ]
-    );
-}
-
 #[tokio::test]
 async fn law_r3_entity_content_is_absent_from_debug() {
     let model = ScriptedModel::new([Answer::new().text("{\"name\": \"Oslo\"").hang()]);

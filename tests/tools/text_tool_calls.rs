@@ -274,22 +274,6 @@ async fn call_in_text_is_reported_or_recovered_beside_the_interface() {
 }
 
 #[tokio::test]
-async fn call_in_text_beside_a_call_of_the_interface_is_no_leak() {
-    let written = call(PromptFormat::Xml, "{\"at\": \"a\"}");
-    let native = TextToolCalls::with_format(ToolCallFormat::Api);
-    for (answer, found) in [
-        (Answer::new().text(written.as_str()).call("c1", "look", "{\"at\": \"b\"}"), 0),
-        (Answer::new().text(written.as_str()), 1),
-    ] {
-        let answers = [answer.finish(FinishReason::Stop), Answer::from_text("Ok.")];
-        let setting = setting(answers, Phase::Round, Some(native.clone()));
-        let response = setting.client.prompt().user("Go.").conversation("c").call().await.unwrap();
-        let leaks = response.turn().extensions().get().map_or(0, |leaks: Leaks| leaks.0.len());
-        assert_eq!((leaks, setting.runs().len()), (found, 1 - found), "the call in the text never runs");
-    }
-}
-
-#[tokio::test]
 async fn reasoning_between_tags_becomes_its_own_block() {
     let written = call(PromptFormat::Xml, "{\"at\": \"x\"}");
     let answers = [
@@ -364,18 +348,4 @@ async fn law_r1_call_too_many_over_several_texts_is_error() {
         let outcome = setting.client.prompt().user("?").conversation("c").call().await;
         assert_eq!(outcome.err().map(|error| error.kind()), kind, "{blocks} texts");
     }
-}
-
-#[tokio::test]
-async fn law_r1_too_long_call_is_a_typed_error() {
-    let mut limits = ParserLimits::default();
-    limits.call = 50;
-    let advisor = TextToolCalls::new(PromptFormat::Xml).with_limits(limits);
-    let written = call(PromptFormat::Xml, &json!({"at": "x".repeat(50)}).to_string());
-    let setting =
-        setting([Answer::from_text(written), Answer::from_text("Ok.")], Phase::Round, Some(advisor));
-    let error = setting.client.prompt().user("Go.").conversation("c").call().await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::TooLarge);
-    assert!(setting.runs().is_empty());
-    chunks(setting.turn("Again.")).await;
 }

@@ -16,7 +16,6 @@ mod json;
 mod peers;
 mod policy_clients;
 mod quirks;
-mod requests;
 #[path = "../../crates/advisor-sse/tests/all/table.rs"]
 mod table;
 mod transcripts;

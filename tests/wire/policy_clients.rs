@@ -1,5 +1,6 @@
 //! Turns behind policies, with a tool loop, written for clients: every encoder keeps the rules of its protocol, shows
 //! denials as text, and shows neither a denied call nor a replaced word.
+
 use advisor_chain::stream_policy::{LetterCase, OnDeny};
 use advisor_sse::Frames;
 use advisor_tests::prelude::*;

@@ -1,4 +1,5 @@
 //! A child process of the test: its start, its reports and its end.
+
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child as Process, ChildStdin, ChildStdout, Command, Stdio};

@@ -1,4 +1,5 @@
 //! A conversation that several processes run, one after the other: children first, then this one.
+
 use std::fmt::Debug;
 use std::io::Write as _;
 use std::path::PathBuf;

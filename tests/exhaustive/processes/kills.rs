@@ -1,4 +1,5 @@
 //! Processes that are killed at every point of a turn, by SIGKILL.
+
 use std::fmt;
 use std::io::Write as _;
 use std::time::Instant;

@@ -1,4 +1,5 @@
 //! The plan of the kills.
+
 use std::time::Duration;
 
 use crate::processes::chain::{Scenario, Where};

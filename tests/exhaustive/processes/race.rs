@@ -1,4 +1,5 @@
 //! Processes that run turns in one conversation at the same time.
+
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, channel};

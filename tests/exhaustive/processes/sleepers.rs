@@ -1,4 +1,5 @@
 //! Tests of processes that sleep at a point past their lease, and wake up after another one has continued.
+
 use std::io::Write as _;
 use std::ops::Range;
 

@@ -1,4 +1,5 @@
 //! The turn of a child, which reports every event and stops at a point.
+
 use std::path::PathBuf;
 
 use advisor_chain::chain::Spawner;

@@ -1,4 +1,5 @@
 //! Collects the reports of children about a conversation, and checks its log against them.
+
 use std::collections::HashSet;
 
 use advisor_chain::memory::repair;

@@ -1,4 +1,5 @@
 //! Checks the log at the end of a schedule: turns in one piece, nothing lost, and no call started twice.
+
 use advisor_tests::prelude::*;
 
 use crate::schedules::leaves::{Seen, YieldingStore, chain};

@@ -1,4 +1,5 @@
 //! Explores holders that acquire the lease of a conversation, hold it, lose it and write with it.
+
 use advisor_chain::memory::store::{BatchKey, FencingToken, NewEntry};
 use advisor_tests::prelude::*;
 use shuttle::future::{spawn, yield_now};

@@ -1,4 +1,5 @@
 //! Turns that are cancelled or dropped at any moment, while another one waits or begins.
+
 use advisor_tests::prelude::*;
 use shuttle::future::{spawn, yield_now};
 

@@ -1,4 +1,5 @@
 //! Turns of one conversation that run at once.
+
 use advisor_tests::prelude::*;
 use shuttle::future::spawn;
 

@@ -1,4 +1,5 @@
 //! One turn that is submitted twice at once.
+
 use advisor_tests::prelude::*;
 use shuttle::future::spawn;
 

@@ -1,4 +1,5 @@
 //! Explores concurrent writers of a store, each of which writes until the store has taken all its batches.
+
 use advisor_chain::memory::store::{BatchKey, NewEntry};
 use advisor_tests::prelude::*;
 use shuttle::future::spawn;

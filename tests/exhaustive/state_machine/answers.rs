@@ -1,4 +1,5 @@
 //! The answers of the model, and checks of the messages that it is sent (laws M1 and M2).
+
 use advisor_chain::memory::{INTERRUPTED, LEFT_OUT, MESSAGE_LEFT_OUT, repair};
 use advisor_testkit::ReceivedPrompt;
 use advisor_tests::prelude::*;

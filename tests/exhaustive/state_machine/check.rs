@@ -1,4 +1,5 @@
 //! Checks the log, the transcripts and the next turn after every operation and at the end.
+
 use advisor_chain::memory::repair;
 use advisor_chain::memory::store::{export, import};
 use advisor_tests::prelude::*;

@@ -1,4 +1,5 @@
 //! The smallest sequences that showed defects, which are mended.
+
 use advisor_tests::prelude::*;
 
 use crate::state_machine::operation::{Case, How, Operation, Script, Setup, Stop, Submission, What};

@@ -1,4 +1,5 @@
 //! `Leaves`: the model and the tools of all processes, and `Seen`, their records.
+
 use std::sync::atomic::AtomicBool;
 
 use advisor_tests::prelude::*;

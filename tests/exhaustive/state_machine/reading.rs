@@ -1,4 +1,5 @@
 //! `Reading`: reads a turn to its end or to a stop. `Over` is the outcome.
+
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};

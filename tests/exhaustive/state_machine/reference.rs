@@ -1,4 +1,5 @@
 //! `Reference`: the expected state of the conversation, and `Expected`, the expected outcome of a turn.
+
 use advisor_tests::prelude::*;
 
 use crate::state_machine::answers::words_of_user;

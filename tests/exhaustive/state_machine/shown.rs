@@ -1,4 +1,5 @@
 //! `Shown`: the text that a reader received of a round that did not end, which memory must keep (law K3).
+
 use std::num::NonZeroUsize;
 
 use advisor_tests::prelude::*;

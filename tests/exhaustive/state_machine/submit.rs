@@ -1,4 +1,5 @@
 //! Submits turns, one at a time or twice at once, and reads a suspended one further.
+
 use advisor_chain::memory::ForkPoint;
 use advisor_tests::prelude::*;
 use futures::future::join;

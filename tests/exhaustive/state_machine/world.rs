@@ -1,4 +1,5 @@
 //! `World`: two processes that share a store, on which the operations of a case are run.
+
 use advisor_chain::memory::ForkPoint;
 use advisor_chain::memory::store::{export, import};
 use advisor_testkit::FaultStore;

@@ -1,4 +1,5 @@
 //! `Budget`: a turn ends once an account of tokens or money is spent: of the turn, of the tenant, or of all.
+
 use advisor_chain::advisors::{Budget, Money, OnUnknownCost, Price, Prices};
 use advisor_tests::prelude::*;
 

@@ -1,4 +1,5 @@
 //! `Budget` within a round: once it is spent, no advisor and no attempt at a value reaches the model.
+
 use advisor_chain::advisors::{Budget, Retry};
 use advisor_examples::advisors::ask_again;
 use advisor_tests::prelude::*;

@@ -1,4 +1,5 @@
 //! `PrefixWatch`: names what changed at a prompt's beginning; a growing conversation changes nothing there.
+
 use advisor_chain::Prompt;
 use advisor_chain::advisors::{PrefixChange, PrefixWatch};
 use advisor_tests::prelude::*;

@@ -1,4 +1,5 @@
 //! `SystemTemplate` and `ReReading`: the model receives the rendered text, and memory stores the user's.
+
 use advisor_chain::advisors::{PromptTemplate, ReReading, SystemTemplate, TemplateValues};
 use advisor_tests::prelude::*;
 

@@ -1,4 +1,5 @@
 //! `RateLimit`: bounds calls in any span and at once, for all or each tenant; each end gives its place back.
+
 use advisor_chain::advisors::{RateLimit, Retry};
 use advisor_chain::chain::Backoff;
 use advisor_tests::prelude::*;

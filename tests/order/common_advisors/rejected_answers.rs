@@ -1,7 +1,5 @@
 //! Rejected answers leave a `ResponseCache`, and accepted ones stay.
 
-use std::sync::atomic::AtomicBool;
-
 use advisor_chain::advisors::InMemoryQuestions;
 use advisor_examples::advisors::ask_again;
 use advisor_testkit::WordEmbeddings;
@@ -79,29 +77,4 @@ async fn answer_to_a_similar_question_that_is_rejected_is_removed() {
         assert_eq!(client.prompt().user(text).call().await.unwrap().text(), expected, "{text}");
         assert_eq!(model.calls(), calls, "{text}");
     }
-}
-
-/// A policy outside a cache judges repeated answers, too. A cache outside a policy repeats the denial of a failed judge.
-#[tokio::test]
-async fn order_of_cache_and_policy_decides_about_denials() {
-    let asked = |order: fn(ChatClientBuilder, BlockPolicy) -> ChatClientBuilder| {
-        let (model, failed) =
-            (ScriptedModel::new([Answer::from_text("Hello.")]), Arc::<AtomicBool>::default());
-        let judge = move |_| {
-            let fails = !failed.swap(true, Ordering::Relaxed);
-            async move { if fails { Err(Error::new(ErrorKind::Connection, "down")) } else { Ok(Verdict::Allow) } }
-        };
-        let policy = BlockPolicy::new(judge).with_kinds([BlockKind::Text]);
-        let client = order(ChatClient::builder(model.clone()), policy).build().unwrap();
-        async move {
-            let first = client.prompt().user("Hi.").call().await.unwrap().text();
-            let second = client.prompt().user("Hi.").call().await.unwrap().text();
-            assert_eq!(model.calls(), 1);
-            (first, second)
-        }
-    };
-    let (first, second) = asked(|client, policy| client.advisor(policy).advisor(ResponseCache::new())).await;
-    assert!(first.contains("denied") && second == "Hello.", "{first} {second}");
-    let (first, second) = asked(|client, policy| client.advisor(ResponseCache::new()).advisor(policy)).await;
-    assert!(first.contains("denied") && second == first, "{first} {second}");
 }

@@ -1,4 +1,5 @@
 //! `ResponseCache`: repeats complete answers to equal requests, within a tenant and within bounds.
+
 use advisor_chain::advisors::{Budget, OnUnknownCost};
 use advisor_tests::prelude::*;
 

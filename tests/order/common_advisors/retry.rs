@@ -1,4 +1,5 @@
 //! `Retry`: repeats rounds that failed before any output, within bounds, and remembers each once.
+
 use advisor_chain::advisors::Retry;
 use advisor_chain::chain::Backoff;
 use advisor_tests::prelude::*;

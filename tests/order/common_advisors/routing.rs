@@ -1,4 +1,5 @@
 //! `RoutedModel`: chooses a model by condition, cost, latency, health and conversation.
+
 use advisor_chain::advisors::{Money, Price, Route, RouteOrder, RoutedModel};
 use advisor_tests::prelude::*;
 use tokio::time::{advance, sleep};

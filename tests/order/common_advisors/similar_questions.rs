@@ -1,4 +1,5 @@
 //! `ResponseCache::with_similar`: similar questions share an answer if everything else is equal.
+
 use advisor_chain::Prompt;
 use advisor_chain::advisors::{InMemoryQuestions, Question, SimilarAnswer, SimilarQuestions};
 use advisor_chain::chain::{Embedding, EmbeddingModel};
@@ -163,28 +164,6 @@ async fn only_complete_answers_without_calls_are_given_to_others() {
         assert!(answer.ends_with(expected), "{answer}");
     }
     assert_eq!(model.calls(), 6);
-}
-
-/// A question in a conversation is similar only after the same messages.
-#[tokio::test]
-async fn history_of_a_conversation_has_to_be_equal() {
-    let client = ChatClient::builder(numbered())
-        .advisor(ChatMemoryAdvisor::new(InMemoryStore::new()))
-        .advisor(cache(&InMemoryQuestions::new()))
-        .build()
-        .unwrap();
-    for (conversation, text, expected) in [
-        ("a", "When do you open?", "Answer 1."),
-        ("a", "Also on Sunday?", "Answer 2."),
-        ("b", "When do you open?", "Answer 1."),
-        ("b", "also on sunday", "Answer 2."),
-        ("c", "when do you open", "Answer 1."),
-        ("c", "also on sunday", "Answer 3."),
-        ("d", "also on Sunday", "Answer 4."),
-    ] {
-        let prompt = client.prompt().user(text).conversation(conversation);
-        assert_eq!(ask(prompt).await, expected, "{conversation}: {text}");
-    }
 }
 
 /// An embedding model, or questions, that fail.

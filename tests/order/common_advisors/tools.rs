@@ -1,4 +1,5 @@
 //! `OnlyTools`, `tools_fn` and `ToolSearch`: the tools of each round, and calls of others, which do not run.
+
 use advisor_chain::advisors::{OnlyTools, ToolSearch};
 use advisor_chain::tools::tools_fn;
 use advisor_tests::prelude::*;
@@ -183,27 +184,6 @@ async fn found_tools_are_offered_in_the_conversation() {
         // A turn-phase memory gives the loop the conversation, so both places see it.
         assert_eq!(offered(&again), [found], "{remembers}");
     }
-}
-
-/// A tool that the client has, too, such as for approvals, is offered once.
-#[tokio::test]
-async fn found_tool_of_the_client_is_offered_once() {
-    let search = Answer::from_calls([("c1", "search_tools", r#"{"query":"look"}"#)]);
-    let model = ScriptedModel::new([search, calls("look"), says("Done.", 10)]);
-    let setting = Setting::new(&model, PLACES[0], OnLimit::EndTurn);
-    let tools = ToolSet::new().with(named("look"));
-    let client = setting.client.clone().advisor(ToolSearch::new(&tools).unwrap()).build().unwrap();
-    client.prompt().user("go").conversation("c").call().await.unwrap();
-    assert_eq!(offered(&model), vec![vec!["look".to_owned(), "search_tools".to_owned()]; 3]);
-    assert_eq!((setting.runs(), setting.remembered().await[4].as_str()), (1, "= a result"));
-}
-
-#[test]
-fn search_refuses_a_tool_of_its_own_name() {
-    let tools = ToolSet::new().with(named("search_tools"));
-    assert_eq!(ToolSearch::new(&tools).unwrap_err().kind(), ErrorKind::Configuration);
-    let shown = format!("{:?}", ToolSearch::new(&ToolSet::new().with(named("one"))).unwrap());
-    assert_eq!(shown, r#"ToolSearch { tools: ["one"], limit: 8, .. }"#);
 }
 
 /// A turn merges its sets in each round.

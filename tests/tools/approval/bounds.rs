@@ -1,14 +1,10 @@
 //! The turn in which approved tools run.
-use std::pin::pin;
-use std::sync::mpsc;
 
 use advisor_chain::chain::NestedBounds;
 use advisor_chain::tools::{ClosingTexts, ParallelTools, ToolBatch, ToolExecution};
 use advisor_testkit::{Around, Asked, StoreAround, Work};
 use advisor_tests::prelude::*;
-use tokio::runtime::Builder;
-use tokio::task::{spawn_blocking, yield_now};
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 
 use crate::approval::process::*;
 
@@ -179,24 +175,6 @@ async fn law_t3_decided_calls_count_in_their_turn() {
     }
 }
 
-/// If the turn that continues allows fewer calls than were approved, the further ones do not run.
-#[tokio::test]
-async fn law_t3_approved_calls_beyond_limit_do_not_run() {
-    for place in PLACES {
-        let store = Arc::new(InMemoryStore::new());
-        let model = ScriptedModel::new(then_done(two_payments()));
-        let asking = limited(place, &store, ToolLimits::default(), &model);
-        asking.prompt().user("Pay.").conversation("c").call().await.unwrap();
-        let pending = asking.pending_calls("c").await.unwrap();
-        let both = pending.iter().map(|call| call.approve().unwrap());
-        let client = limited(place, &store, ToolLimits::default().with_calls(1), &model);
-        assert_eq!(client.resume("c", both).call().await.unwrap().text(), "Done.");
-        let sent: Vec<_> = model.prompts().pop().unwrap().messages.iter().map(line).collect();
-        assert_eq!(sent[2], "c1: paid, Some(0) left");
-        assert_eq!(sent[4], "c3: not started: the limit of 1 tool calls in one turn was reached");
-    }
-}
-
 /// What counts is the arguments with which approved calls run, and only of those that may run.
 #[tokio::test]
 async fn law_r1_values_of_approved_calls_are_bounded() {
@@ -223,40 +201,4 @@ async fn law_r1_values_of_approved_calls_are_bounded() {
             assert!(sent[3].starts_with(second), "{place:?}: {:.90}", sent[3]);
         }
     }
-}
-
-/// The only blocking thread of the runtime is taken. Approved and changed calls wait for it, and nobody waits for them.
-#[test]
-fn long_arguments_of_decided_calls_are_checked_off_the_async_threads() {
-    let runtime = Builder::new_current_thread().enable_all().max_blocking_threads(1).build().unwrap();
-    runtime.block_on(async {
-        let long = json!({"cents": 1, "note": "x".repeat(100_000)});
-        for changed in [false, true] {
-            let arguments = long.to_string();
-            let calls = Answer::from_calls([("c1", "pay", arguments.as_str())]);
-            let store: Arc<dyn ConversationStore> = Arc::new(InMemoryStore::new());
-            let process = Process::new(&store, Phase::Turn, then_done(vec![calls]));
-            process.ask().await;
-            let asked = process.client.pending_calls("c").await.unwrap().remove(0);
-            let decision = if changed { asked.approve_with(long.clone()) } else { asked.approve() };
-
-            let (release, released) = mpsc::channel::<()>();
-            let taken = spawn_blocking(move || released.recv());
-            let mut resumed = pin!(process.client.resume("c", [decision.unwrap()]).call());
-            let bystander = async {
-                for _ in 0..100 {
-                    yield_now().await;
-                }
-            };
-            tokio::select! {
-                biased;
-                ended = &mut resumed => panic!("it was checked on the async thread: {ended:?}"),
-                () = bystander => assert_eq!(process.runs(), 0),
-            }
-            release.send(()).unwrap();
-            let answer = timeout(Duration::from_secs(60), resumed).await.unwrap().unwrap();
-            assert_eq!((answer.text().as_str(), process.runs()), ("Done.", 1));
-            taken.await.unwrap().unwrap();
-        }
-    });
 }

@@ -1,4 +1,5 @@
 //! Decisions about calls that wait, in any process.
+
 use advisor_chain::tools::{ArgumentTest, Decision, DecisionProblem, PolicyAction, ToolPolicy, ToolRule};
 use advisor_tests::prelude::*;
 use futures::poll;

@@ -1,4 +1,5 @@
 //! A turn with decisions is memory's turn: it holds the conversation, and its results are stored with its input.
+
 use advisor_chain::memory::OnOverflow;
 use advisor_chain::tools::{CallRun, Decision};
 use advisor_testkit::FaultStore;

@@ -1,4 +1,5 @@
 //! The tool that an approved call runs: the one that the chain makes of it, in every process.
+
 use advisor_chain::Advisor;
 use advisor_chain::tools::{CallDecision, PolicyAction, ReadyCall, Tool, ToolPolicy, ToolRule};
 use advisor_tests::prelude::*;

@@ -1,4 +1,5 @@
 //! Tests of every way in which a turn ends.
+
 use advisor_tests::prelude::*;
 
 use crate::at_most_once::world::{PLACES, World, starts_in, words};

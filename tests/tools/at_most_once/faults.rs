@@ -1,4 +1,5 @@
 //! Stores that fail.
+
 use advisor_tests::prelude::*;
 
 use crate::at_most_once::world::{PLACES, World, check_texts, fine, poll, two_rounds};

@@ -1,5 +1,4 @@
 //! Turns that are dropped, cancelled or crash, and the turn after them.
-use std::future::pending;
 
 use advisor_chain::tools::OUTCOME_UNKNOWN;
 use advisor_tests::prelude::*;
@@ -103,40 +102,5 @@ async fn law_t5_k3_stopped_running_tool_needs_verification_unless_rolled_back() 
                 world.check_starts(&what).await;
             }
         }
-    }
-}
-
-/// Results are stored together, when the last call of an answer has ended. Those that are complete before are lost.
-#[tokio::test]
-async fn complete_results_of_a_stopped_batch_are_lost() {
-    for (place, cancels) in PLACES.into_iter().flat_map(|place| [(place, false), (place, true)]) {
-        let world = World::new(place);
-        let memory = ChatMemoryAdvisor::new(world.store.clone());
-        let tool = |name| ToolDefinition::new(name, "A tool.", json!({"type": "object"}));
-        let answer = Answer::from_calls([("c1", "complete", "{}"), ("c2", "endless", "{}")]);
-        let client = ChatClient::builder(ScriptedModel::new([answer]))
-            .advisor(ToolCallAdvisor::builder().tool_events(true).build().unwrap())
-            .advisor_in(place, memory.clone())
-            .tool(FnTool::new(tool("complete"), |_: Value| async { Ok("a result") }))
-            .tool(FnTool::new(tool("endless"), |_: Value| pending::<Result<&str, ToolError>>()))
-            .build()
-            .unwrap();
-        let mut turn = client.prompt().user("go").conversation("c").stream();
-        loop {
-            match turn.next().await.unwrap().unwrap() {
-                Chunk::Tool(event) if event.result().is_some() => break,
-                _ => {}
-            }
-        }
-        if cancels {
-            turn.handle().cancel(OnDrop::KeepPartial);
-            turn.call().await.unwrap_err();
-        } else {
-            drop(turn);
-        }
-        let sent = world.process_of(memory, fine()).next("the next turn").await;
-        let results: Vec<_> =
-            sent.iter().filter_map(Message::tool_result).map(|result| result.text()).collect();
-        assert_eq!(results, [OUTCOME_UNKNOWN; 2], "{place:?} cancelled {cancels}");
     }
 }

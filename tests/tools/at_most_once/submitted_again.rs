@@ -1,4 +1,5 @@
 //! Tests of an interrupted turn that continues under its id.
+
 use advisor_chain::tools::OUTCOME_UNKNOWN;
 use advisor_tests::prelude::*;
 

@@ -1,4 +1,5 @@
 //! Two processes that run one turn.
+
 use advisor_chain::memory::store::{BatchKey, NewEntry};
 use advisor_tests::prelude::*;
 use tokio::task::yield_now;

@@ -1,4 +1,5 @@
 //! Tests that stored starts take no room in a window.
+
 use advisor_tests::prelude::*;
 
 use crate::at_most_once::world::{World, fine};

@@ -1,5 +1,6 @@
 //! Tests of an advisor around the loop that calls it twice in one turn: the turn's result equals the stored
 //! one.
+
 use advisor_tests::prelude::*;
 
 use crate::tool_loop::support::*;

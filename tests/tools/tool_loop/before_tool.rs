@@ -1,7 +1,6 @@
 //! Decisions about calls before they run: a hook, a policy as data, and their order.
-use advisor_chain::tools::{
-    CallDecision, ClosingTexts, NotStarted, PolicyAction, ReadyCall, ToolPolicy, ToolRule,
-};
+
+use advisor_chain::tools::{CallDecision, PolicyAction, ReadyCall, ToolPolicy, ToolRule};
 use advisor_tests::prelude::*;
 
 use crate::tool_loop::support::*;
@@ -174,27 +173,6 @@ async fn law_r1_values_of_all_calls_of_an_answer_are_bounded() {
     assert!(lines.iter().any(|line| line == text), "{:?}", lines.last());
 }
 
-/// A call that cannot run leaves the room to the others, and one that is too large alone is told so.
-#[tokio::test]
-async fn values_of_calls_that_cannot_run_do_not_count() {
-    let arguments = |values: usize| format!("{{\"a\":[{}]}}", vec!["0"; values].join(","));
-    let (large, too_large) = (arguments(120_000), arguments(140_000));
-    let calls = [
-        ("c1", "nothing", large.as_str()),
-        ("c2", "look", too_large.as_str()),
-        ("c3", "look", large.as_str()),
-    ];
-    let model = ScriptedModel::new([Answer::from_calls(calls), Answer::from_text("Done.")]);
-    let (advisor, journal) = deciding(|_| Ok(CallDecision::Run));
-    let response = response_of(client(&model, advisor).tool(tool("look", "ok"))).await;
-    assert_eq!(journal.labels(), ["decided c3"]);
-    let lines = transcript_lines(response.transcript());
-    let text_of =
-        |id: &str| lines.iter().find(|line| line.contains(id) && line.starts_with("error")).unwrap();
-    assert!(text_of("c1").contains("there is no tool called `nothing`"), "{}", text_of("c1"));
-    assert!(text_of("c2").contains("no valid JSON"), "{}", text_of("c2"));
-}
-
 /// A person is not asked about what the hook denies, and decides about what the model wrote, whatever the hook would change.
 #[tokio::test]
 async fn law_t2_hook_denies_what_the_policy_leaves_to_a_person() {
@@ -244,29 +222,4 @@ async fn law_k2_drop_in_before_tool_leaves_nothing_started() {
     assert!(futures::poll!(turn.as_mut()).is_pending());
     drop(turn);
     assert_eq!((given.lock().unwrap().len(), ledger.steps().len()), (0, 0));
-}
-
-/// The application's words replace the reason, as those of other calls that are not started.
-#[tokio::test]
-async fn denial_is_written_in_the_words_of_the_application() {
-    let seen = Arc::new(Mutex::new(Vec::new()));
-    let noted = Arc::clone(&seen);
-    let texts = ClosingTexts::new().with_not_started(move |why| {
-        noted.lock().unwrap().push(why.clone());
-        "nein".into()
-    });
-    let policy =
-        ToolPolicy::new([ToolRule::new(["look"], PolicyAction::Deny("closed".into()))], PolicyAction::Allow);
-    let advisor = ToolCallAdvisor::builder().policy(policy).closing_texts(texts).build().unwrap();
-    let response = client(&two_looks(), advisor)
-        .tool(tool("look", "ok"))
-        .build()
-        .unwrap()
-        .prompt()
-        .user("go")
-        .call()
-        .await
-        .unwrap();
-    assert_eq!(transcript_lines(response.transcript())[3], "error c1: nein");
-    assert_eq!(seen.lock().unwrap()[0], NotStarted::Forbidden("closed".into()));
 }

@@ -1,4 +1,5 @@
 //! Tests of tools that block their thread: they run off the async threads, are bounded, and survive a drop.
+
 use std::sync::mpsc;
 
 use advisor_tests::prelude::*;

@@ -1,4 +1,5 @@
 //! The sentences that the loop writes itself: in the application's words, or not shown at all.
+
 use advisor_chain::tools::{ClosingTexts, NotStarted, ToolCallAdvisorBuilder};
 use advisor_tests::prelude::*;
 
@@ -226,20 +227,4 @@ async fn law_s6_silently_ended_turn_stays_silent_on_resubmission() {
         let again = silent.prompt().user("go").conversation("d").turn("t").call().await.unwrap().text();
         assert!(!shown.is_empty() && shown == again, "{memory:?} {mode:?}: {shown} {again}");
     }
-}
-
-/// The model never reads a blank text.
-#[tokio::test]
-async fn blank_closing_text_falls_back_to_default() {
-    let texts = ClosingTexts::new().with_not_started(|_| String::new()).with_done(" ");
-    let advisor = ToolCallAdvisor::builder()
-        .limits(ToolLimits::default().with_rounds(1))
-        .closing_texts(texts)
-        .build()
-        .unwrap();
-    let response =
-        response_of(client(&ScriptedModel::new([calls()]), advisor).tool(tool("look", "sunny"))).await;
-    let unrun = format!("error c1: {}", NotStarted::Limit(Limit::Rounds(1)));
-    assert_eq!(transcript_lines(response.transcript())[3], unrun);
-    assert_eq!(unrun, "error c1: not started: the limit of 1 rounds in one turn was reached");
 }

@@ -1,4 +1,5 @@
 //! Definitions that no server takes are refused before anything is sent.
+
 use advisor_tests::prelude::*;
 
 use crate::tool_loop::support::*;
@@ -52,12 +53,27 @@ fn assert_refused(error: &Error, definition: &ToolDefinition, says: &[&str]) {
     assert!(!text.contains('\u{1b}'), "{text:?}");
 }
 
+/// A tool of the client is checked when the client is built, one of a turn when it starts, and one that an advisor adds
+/// before the request is sent.
 #[tokio::test]
-async fn client_with_unsupported_tool_definition_is_refused() {
+async fn unsupported_definition_is_refused_wherever_it_is_added() {
     for (definition, says) in refused() {
         let model = ScriptedModel::new([]);
-        let built = client(&model, ToolCallAdvisor::new()).tool(fn_tool(definition.clone())).build();
+        let loop_around = || client(&model, ToolCallAdvisor::new());
+        let built = loop_around().tool(fn_tool(definition.clone())).build();
         assert_refused(&built.unwrap_err(), &definition, &says);
+        let turn = loop_around().build().unwrap().prompt().user("go").tool(fn_tool(definition.clone()));
+        assert_refused(&turn.call().await.unwrap_err(), &definition, &says);
+        for phase in [Phase::Turn, Phase::Round, Phase::ModelCall] {
+            let added = definition.clone();
+            let adding = from_fn("adding", move |request: ChatRequest, next: AdvisorChain| {
+                let tool = fn_tool(added.clone());
+                async move { next.next_stream(request.with_tool(tool)).await }
+            });
+            let run = go(loop_around().advisor_in(phase, adding)).await;
+            assert_refused(run.error(), &definition, &says);
+        }
+        assert_eq!(model.calls(), 0);
     }
 }
 
@@ -82,37 +98,6 @@ async fn names_and_schemas_at_the_bounds_are_taken() {
             ScriptedModel::new([Answer::from_calls([("c1", &*name, "{}")]), Answer::from_text("Done.")]);
         let response = response_of(client(&model, ToolCallAdvisor::new()).tool(fn_tool(definition))).await;
         assert_eq!(transcript_lines(response.transcript())[2], "result c1: ran");
-    }
-}
-
-/// A tool of one turn is looked at when the turn starts.
-#[tokio::test]
-async fn turn_with_unsupported_tool_definition_is_refused() {
-    for (definition, says) in refused() {
-        let model = ScriptedModel::new([]);
-        let client = client(&model, ToolCallAdvisor::new()).build().unwrap();
-        let error = client.prompt().user("go").tool(fn_tool(definition.clone())).call().await.unwrap_err();
-        assert_refused(&error, &definition, &says);
-        assert_eq!(model.calls(), 0);
-    }
-}
-
-/// Wherever an advisor adds a tool, it is looked at before the request is sent.
-#[tokio::test]
-async fn advisor_added_tool_is_checked_before_request() {
-    for (definition, says) in refused() {
-        for phase in [Phase::Turn, Phase::Round, Phase::ModelCall] {
-            let model = ScriptedModel::new([]);
-            let added = definition.clone();
-            let adding = from_fn("adding", move |request: ChatRequest, next: AdvisorChain| {
-                let tool = fn_tool(added.clone());
-                async move { next.next_stream(request.with_tool(tool)).await }
-            });
-            let adding = adding.with_placement(Placement::new(phase));
-            let run = go(client(&model, ToolCallAdvisor::new()).advisor(adding)).await;
-            assert_refused(run.error(), &definition, &says);
-            assert_eq!(model.calls(), 0, "{phase}");
-        }
     }
 }
 

@@ -1,4 +1,5 @@
 //! Tests of tools that panic when they are dropped, or whose panic payload panics when it is dropped.
+
 use advisor_chain::tools::{LoopEnd, ParallelTools};
 use advisor_tests::prelude::*;
 

@@ -1,5 +1,6 @@
 //! Tests of law T5, on tools that must not run twice: the starts that the loop records, and the calls that it
 //! does not run.
+
 use advisor_chain::Turn;
 use advisor_chain::tools::{OUTCOME_UNKNOWN, StartedCalls};
 use advisor_tests::prelude::*;
@@ -97,27 +98,6 @@ async fn law_t5_starts_are_announced_before_any_tool_runs() {
         assert!(at("record answer 1") < at("record started 1"));
         assert!(at("record started 1") < at("ran a t/1/0"), "before any tool of the round: {labels:?}");
     }
-}
-
-#[tokio::test]
-async fn repeatable_tools_announce_no_starts() {
-    let ledger = Ledger::default();
-    let journal = Journal::new();
-    let model = ScriptedModel::new([
-        Answer::from_calls([("a", "says-nothing", "{}"), ("b", "pure", "{}"), ("c", "idempotent", "{}")]),
-        Answer::from_text("Done."),
-    ]);
-    let client = client(&model, ToolCallAdvisor::new())
-        .advisor_in(Phase::Turn, ledger.clone())
-        .tool(journalling(strict("says-nothing"), &journal))
-        .tool(journalling(strict("pure").with_effect(Effect::Pure), &journal))
-        .tool(journalling(strict("idempotent").with_effect(Effect::Idempotent), &journal))
-        .tool(journalling(once("charge"), &journal))
-        .build()
-        .unwrap();
-    read(client.prompt().user("go").stream()).await;
-    assert_eq!(ran(&journal).len(), 3);
-    assert_eq!(ledger.steps(), ["answer", "results", "end"]);
 }
 
 #[tokio::test]
@@ -223,27 +203,6 @@ async fn law_t5_previously_started_call_is_not_run_again() {
         let expected = if at_announcement { "a=1/0 c=1/2" } else { "c=1/2" };
         assert_eq!(announced, [expected]);
     }
-}
-
-#[tokio::test]
-async fn round_of_previously_started_calls_continues() {
-    let (journal, ledger) = (Journal::new(), Ledger::default());
-    let model = ScriptedModel::new([
-        Answer::from_calls([("a", "charge", "{}"), ("b", "charge", "{}")]),
-        Answer::from_text("Done."),
-    ]);
-    let remembers = Remembers { started: vec![key(1, 0), key(1, 1)], repeated: None, at_announcement: false };
-    let client = client(&model, ToolCallAdvisor::new())
-        .advisor_in(Phase::Turn, ledger.clone())
-        .advisor(remembers.advisor())
-        .tool(journalling(once("charge").return_direct(), &journal))
-        .build()
-        .unwrap();
-    let run = read(client.prompt().user("go").turn(TurnId::new("t").unwrap()).stream()).await;
-    assert_eq!(ran(&journal), [""; 0]);
-    assert_eq!(run.response().finish().reason, FinishReason::Stop, "nothing was returned directly");
-    assert_eq!(ledger.steps(), ["answer", "results", "end"]);
-    assert_eq!(results(&run), ["a", "b"].map(|id| format!("{id}: {VERIFY_BEFORE_RETRYING}")));
 }
 
 /// The table of `Effect`, for calls whose answer was given in an earlier run of the turn.

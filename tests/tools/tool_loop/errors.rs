@@ -1,4 +1,5 @@
 //! Tests of errors that end a turn, and of their content.
+
 use advisor_tests::prelude::*;
 
 use crate::tool_loop::support::*;
@@ -90,23 +91,6 @@ async fn law_o5_error_records_no_empty_or_cut_answer() {
         let run = go(client(&model, advisor).advisor(ledger.clone())).await;
         assert_eq!(transcript_lines(run.error().history().unwrap()), ["user: go"]);
         assert_eq!(ledger.steps(), ["end"]);
-    }
-}
-
-/// A failure after an answer makes it final, with the results of its calls if it has any.
-#[tokio::test]
-async fn answer_before_failure_is_recorded_with_results_of_its_calls() {
-    let calls = Answer::from_calls([("c1", "look", "{}")]);
-    for (answer, steps) in
-        [(calls, vec!["answer", "results", "end"]), (Answer::from_text("Hm."), vec!["answer", "end"])]
-    {
-        let ledger = Ledger::default();
-        let hooks = Watch(Stages::failing_at("after_round 1"));
-        let advisor = ToolCallAdvisor::builder().hooks(hooks).build().unwrap();
-        let model = ScriptedModel::new([answer]);
-        let run = go(client(&model, advisor).advisor(ledger.clone()).tool(tool("look", "ok"))).await;
-        assert_eq!((run.error().kind(), ledger.steps()), (ErrorKind::Advisor, steps));
-        assert_valid(&ledger.transcript());
     }
 }
 

@@ -1,5 +1,6 @@
 //! One turn with a tool round, at each place where something outside the loop's own code runs: in order,
 //! failing there, and dropped there.
+
 use advisor_chain::tools::LoopEnd;
 use advisor_tests::prelude::*;
 

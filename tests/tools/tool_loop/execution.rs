@@ -1,4 +1,5 @@
 //! Tests of the three ways to run a call: by the loop's own tools, by a replaced execution, or by the caller.
+
 use advisor_chain::tools::{LoopEnd, ToolBatch, ToolExecution};
 use advisor_tests::prelude::*;
 

@@ -1,4 +1,5 @@
 //! Tests that complete calls run whatever the finish reason says, except for reasons that veto them.
+
 use advisor_tests::prelude::*;
 
 use crate::tool_loop::support::*;

@@ -1,5 +1,6 @@
 //! Tests of the changes that hooks can make, and of how long they last: requests, next messages, and the course
 //! of the loop.
+
 use advisor_tests::prelude::*;
 
 use crate::tool_loop::support::*;

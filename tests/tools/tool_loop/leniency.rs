@@ -1,4 +1,5 @@
 //! Arguments that do not fit their schema and can only mean one thing.
+
 use Leniency::{Lenient, NullIsAbsent, Strict};
 use advisor_chain::tools::Leniency;
 use advisor_tests::prelude::*;

@@ -1,4 +1,5 @@
 //! Tools made of functions by `#[tool]`.
+
 use std::fmt;
 
 use advisor_chain::tool;

@@ -1,4 +1,5 @@
 //! Law S7, as far as the loop is concerned: one chain runs many turns, also at once, and they share nothing.
+
 use advisor_chain::messages::Usage;
 use advisor_chain::tools::LoopEnd;
 use advisor_tests::prelude::*;

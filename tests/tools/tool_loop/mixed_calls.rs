@@ -1,4 +1,5 @@
 //! Answers that call client-side tools beside tools of the loop: the loop runs its own calls and leaves the others.
+
 use advisor_chain::tools::ToolCallStreaming::{All, FinalAnswerOnly, TextOnly};
 use advisor_chain::tools::{CallRun, ToolBatch, ToolExecution};
 use advisor_tests::prelude::*;
@@ -142,26 +143,6 @@ async fn ineligible_call_waits_beside_eligible_ones() {
     assert_eq!(keys, [("c2", 1)]);
 }
 
-/// A hook that leaves out a call has it answered. It does not wait for the caller.
-#[tokio::test]
-async fn left_out_call_of_mixed_round_is_answered() {
-    struct WithoutLast;
-    #[async_trait]
-    impl LoopHooks for WithoutLast {
-        async fn after_round(&self, response: ChatResponse, _round: u32) -> Result<ChatResponse> {
-            let mut blocks: Vec<_> = response.blocks().map(|(id, block)| (id, block.clone())).collect();
-            blocks.pop();
-            Ok(response.with_blocks(blocks))
-        }
-    }
-    let model = model();
-    let advisor = ToolCallAdvisor::builder().hooks(WithoutLast).build().unwrap();
-    let response = response_of(with_sign(&model, advisor).tool(tool("look", "sunny"))).await;
-    assert_eq!(open_ids(&response), ["c2"]);
-    let lines = transcript_lines(response.transcript());
-    assert!(lines[4] == "result c1: sunny" && lines[5].starts_with("error c3: not started"), "{lines:?}");
-}
-
 /// The turn fails before the caller gets its calls, so they are answered like the others.
 #[tokio::test]
 async fn law_o5_client_side_call_of_failed_turn_is_answered() {
@@ -201,14 +182,4 @@ async fn law_t3_late_tools_leave_client_side_call_open() {
             .count(),
         2
     );
-}
-
-/// A call of a tool that nobody offered is the loop's: the model reads that it does not exist.
-#[tokio::test]
-async fn law_t2_unknown_tool_beside_client_side_call_is_answered() {
-    let model = ScriptedModel::new([Answer::from_calls([("c1", "nonesuch", "{}"), ("c2", "sign", "{}")])]);
-    let response = response_of(with_sign(&model, ToolCallAdvisor::new())).await;
-    assert_eq!(open_ids(&response), ["c2"]);
-    let result = response.transcript().iter().find_map(Message::tool_result).unwrap().clone();
-    assert_eq!((result.call_id.as_str(), result.is_error), ("c1", true));
 }

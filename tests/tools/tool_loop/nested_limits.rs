@@ -1,5 +1,6 @@
 //! Law T3 beyond the loop's own counts: equal calls, limits that advisors set, a last answer without tools, and turns
 //! inside tools.
+
 use advisor_chain::Advisor;
 use advisor_chain::chain::EndTurn;
 use advisor_chain::tools::{PolicyAction, ToolPolicy};
@@ -71,29 +72,6 @@ async fn polled_tool_whose_result_changes_is_not_stopped() {
     let client = client(&model, limited(ToolLimits::default())).tool(status).build().unwrap();
     assert_eq!(client.prompt().user("go").call().await.unwrap().text(), "Done.");
     assert_eq!(model.calls(), 21);
-}
-
-#[tokio::test]
-async fn model_may_continue_after_an_equal_call() {
-    let limits = ToolLimits::default().with_same_calls(Some(1)).with_on_call_limit(OnCallLimit::TellModel);
-    let (model, (look, given)) = (looks(&["{}", "{}"]), invoked("look"));
-    let response = response_of(client(&model, limited(limits)).tool(look)).await;
-    assert_eq!((response.text().as_str(), given.lock().unwrap().len()), ("Done.", 1));
-    let denied =
-        transcript_lines(response.transcript()).into_iter().find(|line| line.starts_with("error c1"));
-    let text = "error c1: not started: the limit of 1 equal calls of the tool `look` in a row without another result was \
-                reached; go on in another way, or answer";
-    assert_eq!(denied.unwrap(), text);
-}
-
-/// A tool that waits for a change gets the same arguments each time, and gives the same result.
-#[tokio::test]
-async fn polled_tool_may_be_called_again() {
-    let limits = ToolLimits::default().with_same_calls(Some(1)).with_same_calls_of("look", None);
-    let (model, (look, given)) = (looks(&["{}"; 4]), invoked("look"));
-    let client = client(&model, limited(limits)).tool(look).build().unwrap();
-    assert_eq!(client.prompt().user("go").call().await.unwrap().text(), "Done.");
-    assert_eq!(given.lock().unwrap().len(), 4);
 }
 
 /// An advisor inside the loop that allows this many rounds.
@@ -330,20 +308,4 @@ async fn law_t3_depth_of_nested_turns_is_limited() {
     let text = response.text();
     assert!(text.starts_with("[[[") && text.contains("nested more than 2 deep"), "{text}");
     assert_eq!(model.calls(), 6, "three turns of two rounds each");
-}
-
-/// Without `inside`, a turn has its own limits, and is no deeper.
-#[tokio::test]
-async fn turn_on_its_own_inherits_nothing() {
-    let inner_model = looks(&["{}", "{\"a\":1}"]);
-    let inner =
-        client(&inner_model, limited(ToolLimits::default())).tool(tool("look", "ok")).build().unwrap();
-    let ask = FnTool::with_invocation(definition("ask"), move |_: ToolInvocation| {
-        let inner = inner.clone();
-        async move { Ok(ToolOutput::from(inner.prompt().user("And?").call().await?.text())) }
-    });
-    let limits = ToolLimits::default().with_rounds(2).with_calls(1).with_depth(0);
-    let outer = client(&ask_once(), limited(limits)).tool(ask).build().unwrap();
-    assert_eq!(outer.prompt().user("go").call().await.unwrap().text(), "So.");
-    assert_eq!(inner_model.calls(), 3);
 }

@@ -1,4 +1,5 @@
 //! Tests that only tools which were offered to the model in a round can be called, whatever advisor added them.
+
 use advisor_chain::chain::{AdvisorRole, History};
 use advisor_tests::prelude::*;
 

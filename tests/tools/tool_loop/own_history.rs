@@ -1,4 +1,5 @@
 //! Tests of the two senders of a turn's earlier messages: the loop, or a memory inside it.
+
 use advisor_chain::chain::AdvisorRole;
 use advisor_tests::prelude::*;
 

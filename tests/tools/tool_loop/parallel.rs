@@ -1,4 +1,5 @@
 //! Several calls of one answer: at the same time, bounded, some alone, their results in call order.
+
 use advisor_chain::tools::ParallelTools;
 use advisor_tests::prelude::*;
 
@@ -80,14 +81,6 @@ async fn law_t3_concurrency_is_bounded() {
             journal.labels().into_iter().filter(|label| label.starts_with("start")).collect();
         assert_eq!(starts, ["start c1", "start c2", "start c3", "start c4", "start c5"]);
     }
-}
-
-/// A bound of no tools at a time would never end; it counts as one.
-#[tokio::test]
-async fn a_concurrency_of_zero_is_one() {
-    let advisor = ToolCallAdvisor::builder().execution(ParallelTools::new().with_concurrency(0)).build();
-    let client = client(&calls(&["work"; 2]), advisor.unwrap()).tool(tool("work", "ok")).build().unwrap();
-    assert_eq!(read(client.prompt().user("go").stream()).await.response().text(), "Done.");
 }
 
 /// The default bound is 8.

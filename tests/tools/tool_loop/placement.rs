@@ -1,4 +1,5 @@
 //! Tests of advisors around and inside the loop: their requests, their order, and their rights.
+
 use advisor_tests::prelude::*;
 
 use crate::tool_loop::support::*;

@@ -1,4 +1,5 @@
 //! Law T6, from the bytes of a server to the next request and to memory: servers repeat the ids of calls.
+
 use std::collections::HashSet;
 
 use advisor_testkit::ChatTranscript;

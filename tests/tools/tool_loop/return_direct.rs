@@ -1,4 +1,5 @@
 //! Tools whose results go straight to the user.
+
 use advisor_tests::prelude::*;
 
 use crate::tool_loop::support::*;

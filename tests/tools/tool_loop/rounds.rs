@@ -1,4 +1,5 @@
 //! Tests of rounds: when the loop asks again, its requests, and their results.
+
 use advisor_chain::messages::{ProviderData, ToolCallDelta};
 use advisor_tests::prelude::*;
 

@@ -1,4 +1,5 @@
 //! Tests of calls that run outside the loop, such as client-side ones: they run as inside it.
+
 use advisor_chain::Turn;
 use advisor_chain::tools::{CallRun, ParallelTools, ToolBatch, ToolEvents, ToolExecution};
 use advisor_tests::prelude::*;

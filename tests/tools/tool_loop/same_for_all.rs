@@ -1,5 +1,6 @@
 //! Tests for any answers and any mode: the laws of the stream hold, a call is a folded stream, and the
 //! transcript is valid.
+
 use advisor_chain::messages::ToolCallDelta;
 use advisor_tests::prelude::*;
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop_oneof};

@@ -1,4 +1,5 @@
 //! Tests of the nesting of a turn's spans.
+
 use advisor_tests::prelude::*;
 use tracing::span::{Attributes, Id};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};

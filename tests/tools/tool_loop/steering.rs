@@ -1,5 +1,6 @@
 //! Tests of a hook that steers the loop after a round: the calls that run, how they run, and whether the turn
 //! continues.
+
 use advisor_tests::prelude::*;
 
 use crate::tool_loop::support::*;

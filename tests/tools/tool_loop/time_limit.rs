@@ -1,5 +1,6 @@
 //! Law T3, the turn's time: it is bounded while a round opens, while the model answers, while tools run and
 //! between all of them. The clock is paused: it moves only when everything waits.
+
 use std::sync::mpsc;
 
 use advisor_chain::messages::BlockHead;

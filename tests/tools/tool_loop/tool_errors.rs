@@ -1,4 +1,5 @@
 //! Tests of law T2: any failure of a call is an error result that the model reads, and the turn continues.
+
 use advisor_chain::tools::ParallelTools;
 use advisor_tests::prelude::*;
 

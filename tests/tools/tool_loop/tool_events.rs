@@ -1,4 +1,5 @@
 //! Tests of the events that observers of tools receive.
+
 use advisor_chain::tools::{StartedCalls, ToolBatch, ToolExecution};
 use advisor_tests::prelude::*;
 

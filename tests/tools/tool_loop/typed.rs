@@ -1,4 +1,5 @@
 //! Tools whose arguments are a type.
+
 use advisor_chain::tools::schema_for;
 use advisor_tests::prelude::*;
 use schemars::JsonSchema;
@@ -8,6 +9,7 @@ use crate::tool_loop::support::*;
 
 /// What to look up.
 #[derive(Debug, Deserialize, JsonSchema)]
+#[expect(dead_code, reason = "only its schema is used")]
 struct Weather {
     /// The city, in English.
     city: String,
@@ -27,6 +29,7 @@ enum Unit {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
+#[expect(dead_code, reason = "only its schema is used")]
 struct Place {
     north: f64,
 }
@@ -88,65 +91,6 @@ async fn non_object_arguments_are_refused_at_client_build() {
     assert!(error.to_string().contains("`tell` needs an object schema"), "{error}");
 }
 
-/// The context that a tool received.
-#[derive(Debug, Clone, Default, PartialEq)]
-struct Given {
-    conversation: Option<ConversationKey>,
-    turn: String,
-    key: String,
-    fact: Option<u32>,
-    written: String,
-}
-
-/// The tool knows the call, the turn and the conversation, and reports how far it is.
-#[tokio::test]
-async fn a_typed_tool_is_given_its_invocation() {
-    let arguments = r#"{ "city": "Oslo", "days": 2, "around": [{"north": 1.5}, {"north": 2}] }"#;
-    for phase in [Phase::Round, Phase::Turn] {
-        let given = Arc::new(Mutex::new(Vec::new()));
-        let seen = Arc::clone(&given);
-        let weather = FnTool::typed("weather", "Tells the weather.", move |args: Weather, call| {
-            seen.lock().unwrap().push(Given {
-                conversation: call.conversation.clone(),
-                turn: call.turn.id().to_string(),
-                key: call.key.to_string(),
-                fact: call.turn.extensions().get(),
-                written: call.call.arguments.clone(),
-            });
-            async move {
-                call.progress.report("half way").await;
-                let north: f64 = args.around.iter().map(|place| place.north).sum();
-                Ok(format!("sunny in {} for {:?}, {north} north", args.city, args.days))
-            }
-        });
-        let model = ScriptedModel::new([
-            Answer::from_calls([("c1", "weather", arguments)]),
-            Answer::from_text("Done."),
-        ]);
-        let client = client(&model, streaming(ToolCallStreaming::All))
-            .advisor_in(phase, ChatMemoryAdvisor::new(InMemoryStore::new()))
-            .tool(weather)
-            .build()
-            .unwrap();
-        let conversation = ConversationKey::in_tenant("tenant", "conversation").unwrap();
-        let prompt = client.prompt().user("go").conversation(conversation.clone()).extension(7_u32);
-        let run = read(prompt.turn(TurnId::new("turn-1").unwrap()).stream()).await;
-        let events: Vec<_> = run.lines().into_iter().filter(|line| line.starts_with("tool c1")).collect();
-        assert_eq!(
-            events[1..],
-            ["tool c1 progress half way", "tool c1 finished: sunny in Oslo for Some(2), 3.5 north"]
-        );
-        let expected = Given {
-            conversation: Some(conversation),
-            turn: "turn-1".into(),
-            key: "turn-1/1/0".into(),
-            fact: Some(7),
-            written: arguments.into(),
-        };
-        assert_eq!(*given.lock().unwrap(), [expected], "{phase}");
-    }
-}
-
 /// Arguments that fit the schema and not the type give an error that names the place as well.
 #[tokio::test]
 async fn law_t2_typed_arguments_fitting_schema_only_name_location() {
@@ -171,31 +115,6 @@ async fn law_t2_typed_arguments_fitting_schema_only_name_location() {
             assert!(text.contains(says), "{arguments}: {text}");
         }
     }
-}
-
-/// A result is any type that converts to an output, any value by `ToolOutput::json`, or an error by `?`.
-#[tokio::test]
-async fn typed_tool_answers_with_texts_values_and_errors() {
-    #[derive(Serialize)]
-    struct Forecast {
-        degrees: i32,
-        unit: Unit,
-    }
-    let json = FnTool::from_args("weather", "Tells.", |args: Weather| async {
-        ToolOutput::json(&Forecast { degrees: 21, unit: args.unit })
-    });
-    let result = result_of(json, r#"{"city":"Oslo"}"#).await;
-    assert_eq!(result.parts, [json!({"degrees": 21, "unit": "celsius"}).into()]);
-
-    let failing = FnTool::from_args("weather", "Tells.", |args: Weather| async move {
-        let number: i32 = args.city.parse()?;
-        if number < 0 { Err(ToolError::new("it is negative")) } else { Ok(json!(number)) }
-    });
-    let result = result_of(failing, r#"{"city":"Oslo"}"#).await;
-    assert_eq!((result.text().as_str(), result.is_error), ("invalid digit found in string", true));
-
-    let map: BTreeMap<Vec<u8>, u8> = [(vec![1], 1)].into();
-    assert!(ToolOutput::json(&map).is_err(), "keys are texts");
 }
 
 /// A tool without arguments takes a struct without fields.

@@ -1,4 +1,5 @@
 //! Token counts: each round's own, and the turn's sum on completion.
+
 use advisor_chain::messages::Usage;
 use advisor_tests::prelude::*;
 

@@ -1,4 +1,5 @@
 //! Answers of which a provider can send little or nothing back, and failures of tools that say little or nothing.
+
 use advisor_chain::messages::{Citation, Opaque, ProviderData};
 use advisor_tests::prelude::*;
 use base64::Engine;

@@ -1,4 +1,5 @@
 //! One conversation, and what a request after it has to say.
+
 use advisor_chain::memory::store::{export, import};
 use advisor_tests::prelude::*;
 

@@ -1,6 +1,7 @@
 //! A small model of llama.cpp, over each of its endpoints.
 //!
 //! The model calls tools, a random number of them, until a result is in its prompt. Then it answers.
+
 use advisor_chain::openai::Profile;
 use advisor_tests::prelude::*;
 use schemars::JsonSchema;

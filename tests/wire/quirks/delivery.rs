@@ -1,4 +1,5 @@
 //! Ways to deliver the bytes of a body.
+
 use std::collections::VecDeque;
 
 use advisor_chain::openai::transport::{ByteStream, Transport, TransportError};

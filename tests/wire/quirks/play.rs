@@ -1,4 +1,5 @@
 //! Plays a transcript: through the model of its wire family, a chain and the tool loop.
+
 use advisor_chain::openai::Profile;
 use advisor_chain::openai::backoff::Backoff;
 use advisor_chain::text_tool_calls::{TextFormat, ThinkingSplitter, ToolCallFormat};

@@ -1,4 +1,5 @@
 //! Quirks of what servers accept: the bytes of requests, after answers with quirks and after histories of others.
+
 use WireFamily::{Anthropic, Gemini, Ollama, OpenAiChat, OpenAiResponses};
 use advisor_chain::messages::Message;
 use advisor_tests::prelude::*;

@@ -1,4 +1,5 @@
 //! The table of quirks is complete, and each quirk has a transcript or a test.
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};

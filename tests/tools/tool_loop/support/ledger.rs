@@ -1,4 +1,5 @@
 //! A recorder that keeps its records, as a memory would.
+
 use std::fmt;
 
 use advisor_chain::Advisor;

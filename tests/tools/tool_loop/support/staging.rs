@@ -1,4 +1,5 @@
 //! A turn whose every part is a stage.
+
 use advisor_tests::prelude::*;
 
 use super::{Ledger, Staged, Stages, Watch, definition};

@@ -1,4 +1,5 @@
 //! Tools for the tests.
+
 use advisor_tests::prelude::*;
 
 use super::client;

@@ -1,4 +1,5 @@
 //! Chat Completions, as OpenRouter sends it: ids of Kimi's form, signed reasoning, and data on a call.
+
 use advisor_tests::prelude::*;
 
 use super::{Origin, events};

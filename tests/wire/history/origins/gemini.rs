@@ -1,4 +1,5 @@
 //! Gemini: calls without ids, a signature on the first of them, and a filter that stops an answer.
+
 use advisor_tests::prelude::*;
 
 use super::{Origin, events};

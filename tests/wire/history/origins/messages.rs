@@ -1,4 +1,5 @@
 //! Anthropic's Messages API: signed and encrypted thinking, and a call without any piece of arguments.
+
 use advisor_tests::prelude::*;
 
 use super::{Origin, named_events};

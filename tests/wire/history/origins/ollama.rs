@@ -1,4 +1,5 @@
 //! Ollama: calls without ids, arguments as objects, reasoning without a signature, and an answer that was cut.
+
 use advisor_tests::prelude::*;
 
 use super::Origin;

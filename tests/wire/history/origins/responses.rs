@@ -1,4 +1,5 @@
 //! The Responses API: encrypted reasoning, and ids longer than those of Chat Completions.
+
 use advisor_tests::prelude::*;
 
 use super::{Origin, named_events};

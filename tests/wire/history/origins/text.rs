@@ -1,4 +1,5 @@
 //! A model that writes its calls into its text, as XML, behind a compatible server.
+
 use advisor_chain::text_tool_calls::ToolManifest;
 use advisor_tests::prelude::*;
 

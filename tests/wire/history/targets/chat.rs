@@ -1,4 +1,5 @@
 //! Chat Completions, with the profiles of servers that differ.
+
 use advisor_tests::prelude::*;
 
 use super::{Call, Item, ResultOf, Rule, Sent, Target, common, is_word, list, word};

@@ -1,4 +1,5 @@
 //! The rules of every API that has an interface for tools.
+
 use advisor_tests::prelude::*;
 
 use super::{Item, Rule, Sent};

@@ -1,4 +1,5 @@
 //! Gemini's API, and Vertex AI with an earlier model.
+
 use advisor_tests::prelude::*;
 
 use super::{Call, Item, ResultOf, Rule, Sent, Target, common, is_word, list, picture, word};

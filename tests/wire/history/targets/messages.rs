@@ -1,4 +1,5 @@
 //! Anthropic's Messages API.
+
 use advisor_tests::prelude::*;
 
 use super::{Call, Item, ResultOf, Rule, Sent, Target, common, is_word, list, picture, word};

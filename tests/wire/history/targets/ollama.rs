@@ -1,4 +1,5 @@
 //! Ollama's own API.
+
 use advisor_tests::prelude::*;
 
 use super::{Call, Item, ResultOf, Rule, Target, common, list, word};

@@ -1,4 +1,5 @@
 //! The Responses API.
+
 use advisor_tests::prelude::*;
 
 use super::{Call, Item, ResultOf, Rule, Target, common, is_word, list, word};

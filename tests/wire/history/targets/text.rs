@@ -1,4 +1,5 @@
 //! A model that is told of its tools in words, behind a compatible server.
+
 use advisor_chain::text_tool_calls::ToolManifest;
 use advisor_tests::prelude::*;
 

@@ -1,4 +1,5 @@
 //! Two turns with two tools in parallel: the chunks, the stored transcript, and the requests at the server.
+
 use advisor_chain::messages::Usage;
 use advisor_tests::prelude::*;
 

@@ -1,4 +1,5 @@
 //! Faults that the server injects: refusals, broken answers, broken connections.
+
 use advisor_chain::openai::backoff::Backoff;
 use advisor_tests::prelude::*;
 

@@ -1,4 +1,5 @@
 //! Every tool of the server is called through a chain; progress, cancellation and the end of its process are seen.
+
 use advisor_chain::mcp::{McpServer, McpTools};
 use advisor_tests::prelude::*;
 use serde_json::Map;

@@ -1,4 +1,5 @@
 //! The inspector, a client of another SDK, against a chain as a server.
+
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::Stdio;

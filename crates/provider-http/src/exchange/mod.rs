@@ -314,8 +314,11 @@ mod tests {
             Arc::as_ptr(&client.reqwest)
         };
         assert_eq!(place(&client), place(&client.clone()));
-        let timeouts = Timeouts::default().with_idle_timeout(None);
+        let timeouts = Timeouts { idle_timeout: None, ..Timeouts::default() };
         assert_eq!(place(&client), place(&client.clone().with_timeouts(timeouts)));
-        assert_ne!(place(&client), place(&client.clone().with_timeouts(timeouts.with_connect_timeout(None))));
+        assert_ne!(
+            place(&client),
+            place(&client.clone().with_timeouts(Timeouts { connect_timeout: None, ..timeouts }))
+        );
     }
 }

@@ -33,9 +33,7 @@ pub use body::{TimedBody, UnreadBody, send};
 pub use deadline::Deadline;
 
 /// The timeouts of an exchange. `None` disables one; those without an option are always enabled.
-#[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Timeouts {
     /// For a connection: name lookup, TCP and TLS handshake together. Default 10 s, which allows retransmissions
     /// of a lost first packet after 1, 3 and 7 s. The transport receives it when it is created.
@@ -74,49 +72,5 @@ impl Default for Timeouts {
             error_body_timeout: Duration::from_secs(10),
             after_finish_timeout: Duration::from_secs(5),
         }
-    }
-}
-
-impl Timeouts {
-    /// Sets the timeout for connecting.
-    pub fn with_connect_timeout(mut self, timeout: Option<Duration>) -> Self {
-        self.connect_timeout = timeout;
-        self
-    }
-
-    /// Sets the timeout for the first byte.
-    pub fn with_first_byte_timeout(mut self, timeout: Option<Duration>) -> Self {
-        self.first_byte_timeout = timeout;
-        self
-    }
-
-    /// Sets the timeout between bytes.
-    pub fn with_idle_timeout(mut self, timeout: Option<Duration>) -> Self {
-        self.idle_timeout = timeout;
-        self
-    }
-
-    /// Sets the timeout between events.
-    pub fn with_progress_timeout(mut self, timeout: Option<Duration>) -> Self {
-        self.progress_timeout = timeout;
-        self
-    }
-
-    /// Sets the timeout for a body that is no event stream.
-    pub fn with_whole_body_timeout(mut self, timeout: Option<Duration>) -> Self {
-        self.whole_body_timeout = timeout;
-        self
-    }
-
-    /// Sets the timeout for the body of an error.
-    pub fn with_error_body_timeout(mut self, timeout: Duration) -> Self {
-        self.error_body_timeout = timeout;
-        self
-    }
-
-    /// Sets the timeout after the finish reason.
-    pub fn with_after_finish_timeout(mut self, timeout: Duration) -> Self {
-        self.after_finish_timeout = timeout;
-        self
     }
 }

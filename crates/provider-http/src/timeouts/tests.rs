@@ -60,7 +60,11 @@ impl Transport for Scripted {
 }
 
 fn timeouts() -> Timeouts {
-    Timeouts::default().with_first_byte_timeout(Some(300 * SECOND)).with_idle_timeout(Some(120 * SECOND))
+    Timeouts {
+        first_byte_timeout: Some(300 * SECOND),
+        idle_timeout: Some(120 * SECOND),
+        ..Timeouts::default()
+    }
 }
 
 /// Returns a body whose head came at once.
@@ -198,7 +202,7 @@ async fn ready_items_precede_the_deadline() {
 async fn switched_off_or_endless_clocks_never_run_out() {
     let century = 100 * 365 * 24 * 3600 * SECOND;
     for limit in [None, Some(century), Some(Duration::MAX)] {
-        let timeouts = timeouts().with_first_byte_timeout(limit).with_idle_timeout(limit);
+        let timeouts = Timeouts { first_byte_timeout: limit, idle_timeout: limit, ..timeouts() };
         let (mut body, sender, _transport) = body(timeouts).await;
         let year = 365 * 24 * 3600 * SECOND;
         assert!(timeout(year, body.next()).await.is_err(), "{limit:?}");

@@ -24,14 +24,14 @@ async fn timed(script: Scripted, timeouts: Timeouts) -> (ErrorKind, Duration) {
 
 #[tokio::test(start_paused = true)]
 async fn silent_server_times_out() {
-    let timeouts = Timeouts::default().with_first_byte_timeout(Some(30 * SECOND));
+    let timeouts = Timeouts { first_byte_timeout: Some(30 * SECOND), ..Timeouts::default() };
     let script = Scripted::default().answer([Hang]);
     assert_eq!(timed(script, timeouts).await, (ErrorKind::Timeout, 30 * SECOND));
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_answer_stops_in_the_middle() {
-    let timeouts = Timeouts::default().with_idle_timeout(Some(20 * SECOND));
+    let timeouts = Timeouts { idle_timeout: Some(20 * SECOND), ..Timeouts::default() };
     let script = Scripted::default().answer([Send(HI), Wait(19 * SECOND), Send(HI), Hang]);
     assert_eq!(timed(script, timeouts).await, (ErrorKind::Timeout, 39 * SECOND));
 }
@@ -41,11 +41,11 @@ async fn comments_reset_idle_but_not_progress_timeout() {
     let alive = || {
         [Send(HI)].into_iter().chain([Wait(15 * SECOND), Send(": alive\n\n"), Send("data:\n\n")].repeat(10))
     };
-    let timeouts = Timeouts::default().with_idle_timeout(Some(20 * SECOND));
+    let timeouts = Timeouts { idle_timeout: Some(20 * SECOND), ..Timeouts::default() };
     let patient = Scripted::default().answer(alive().chain([Send(STOP), Send(DONE)]).collect::<Vec<_>>());
     assert_eq!(call(&patient.model().with_timeouts(timeouts)).await.expect("completed").text(), "Hi");
     let impatient = Scripted::default().answer(alive().collect::<Vec<_>>());
-    let timeouts = timeouts.with_progress_timeout(Some(100 * SECOND));
+    let timeouts = Timeouts { progress_timeout: Some(100 * SECOND), ..timeouts };
     assert_eq!(timed(impatient, timeouts).await, (ErrorKind::Timeout, 100 * SECOND));
 }
 
@@ -61,8 +61,11 @@ async fn comments_alone_do_not_keep_an_answer_for_ever() {
 async fn each_event_is_progress() {
     let events = [Send(HI), Wait(15 * SECOND)].repeat(10);
     let script = Scripted::default().answer([events, vec![Send(STOP), Send(DONE)]].concat());
-    let timeouts =
-        Timeouts::default().with_idle_timeout(Some(20 * SECOND)).with_progress_timeout(Some(20 * SECOND));
+    let timeouts = Timeouts {
+        idle_timeout: Some(20 * SECOND),
+        progress_timeout: Some(20 * SECOND),
+        ..Timeouts::default()
+    };
     assert_eq!(
         call(&script.model().with_timeouts(timeouts)).await.expect("completed").text(),
         "Hi".repeat(10)
@@ -71,7 +74,8 @@ async fn each_event_is_progress() {
 
 #[tokio::test(start_paused = true)]
 async fn a_slow_reader_is_no_stalled_server() {
-    let timeouts = Timeouts::default().with_idle_timeout(Some(SECOND)).with_progress_timeout(Some(SECOND));
+    let timeouts =
+        Timeouts { idle_timeout: Some(SECOND), progress_timeout: Some(SECOND), ..Timeouts::default() };
     let script = Scripted::default().answer([Send(HI), Send(HI), Send(STOP), Send(DONE)]);
     let mut stream = script.model().with_timeouts(timeouts).stream(request()).await.expect("an answer");
     let mut chunks = 0;

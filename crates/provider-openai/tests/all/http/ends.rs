@@ -58,7 +58,7 @@ async fn calls_and_usage_may_follow_a_finish_reason() {
 async fn finish_on_open_connection_completes_after_grace() {
     for body in [hello().without_done(), hello().done()] {
         let server = server(Reply::sse(body.clone()).stall_after(body.len())).await;
-        let timeouts = Timeouts::default().with_after_finish_timeout(Duration::ZERO);
+        let timeouts = Timeouts { after_finish_timeout: Duration::ZERO, ..Timeouts::default() };
         let response = call(&model(&server).with_timeouts(timeouts)).await.expect("completed");
         assert_eq!(response.text(), "Hello there");
         server.disconnected().await;

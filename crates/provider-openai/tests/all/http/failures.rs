@@ -61,8 +61,10 @@ async fn interrupted_error_report_is_used_partially() {
 async fn d18_endless_error_report_releases_its_connection() {
     let report = Reply::json(429, json!({"error": {"message": "slow down"}})).stall_after(11);
     let server = ReplayServer::start([report]).await.expect("a port");
-    let error =
-        fail(&model(&server).with_timeouts(Timeouts::default().with_error_body_timeout(SECOND / 10))).await;
+    let error = fail(
+        &model(&server).with_timeouts(Timeouts { error_body_timeout: SECOND / 10, ..Timeouts::default() }),
+    )
+    .await;
     assert_eq!(error.kind(), ErrorKind::RateLimited { retry_after: None });
     server.disconnected().await;
 }

@@ -18,11 +18,13 @@ use Act::{Break, Hang, Send, Wait};
 const IDLE: u32 = 20;
 
 fn timeouts() -> Timeouts {
-    Timeouts::default()
-        .with_first_byte_timeout(Some(30 * SECOND))
-        .with_idle_timeout(Some(IDLE * SECOND))
-        .with_error_body_timeout(7 * SECOND)
-        .with_whole_body_timeout(Some(90 * SECOND))
+    Timeouts {
+        first_byte_timeout: Some(30 * SECOND),
+        idle_timeout: Some(IDLE * SECOND),
+        error_body_timeout: 7 * SECOND,
+        whole_body_timeout: Some(90 * SECOND),
+        ..Timeouts::default()
+    }
 }
 
 /// A body that begins so, and then sends `piece` again and again, never waiting for as long as the clock of silence.
@@ -102,10 +104,12 @@ async fn d18_error_body_read_time_is_limited() {
 
 #[tokio::test(start_paused = true)]
 async fn d18_error_body_is_bounded_without_other_timeouts() {
-    let none = Timeouts::default()
-        .with_first_byte_timeout(None)
-        .with_idle_timeout(None)
-        .with_whole_body_timeout(None);
+    let none = Timeouts {
+        first_byte_timeout: None,
+        idle_timeout: None,
+        whole_body_timeout: None,
+        ..Timeouts::default()
+    };
     for acts in [hangs(&[""]), drips(&[""], "x")] {
         let script = Scripted::default().status(429, None, acts);
         let begin = Instant::now();

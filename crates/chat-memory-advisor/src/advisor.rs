@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use advisor_core::{
@@ -12,15 +11,13 @@ use advisor_core::{
 };
 use conversation_store::{ConversationStore, EntryId, Snapshot};
 
-use crate::conversation::Registry;
 use crate::conversation::unfinished::{end_last_turn, ends_running};
-use crate::store_timeout::StoreTimeout;
+use crate::settings::Settings;
 use crate::transcript::repair::{Pieces, Repair, last_with_messages, whole_turns};
 use crate::transcript::summary::{after, message_of};
-use crate::transcript::window::Measure;
 use crate::turn::TurnMemory;
 use crate::turn::client_side::{LastTurn, append_starts, client_side_calls_of};
-use crate::{OnOverflow, Summarizer, TokenCounter, Window};
+use crate::{OnBusy, OnOverflow, Summarizer, TokenCounter, Window};
 
 /// An advisor that stores each message as it becomes final, and sends the stored conversation to the model.
 ///
@@ -349,28 +346,6 @@ impl fmt::Debug for ChatMemoryAdvisor {
     }
 }
 
-/// The settings of a memory. Clones share the conversations, even if other settings differ.
-#[derive(Clone)]
-pub(crate) struct Settings {
-    pub(crate) store: Arc<dyn ConversationStore>,
-    pub(crate) measure: Measure,
-    pub(crate) on_busy: OnBusy,
-    pub(crate) lease_ttl: Duration,
-    pub(crate) registry: Arc<Registry>,
-}
-
-impl Settings {
-    pub(crate) fn new(store: Arc<dyn ConversationStore>) -> Self {
-        Self {
-            store: Arc::new(StoreTimeout(store)),
-            measure: Window::All.into(),
-            on_busy: OnBusy::Reject,
-            lease_ttl: Duration::from_secs(30),
-            registry: Arc::default(),
-        }
-    }
-}
-
 /// Returns the calls that a conversation waits for, in call order.
 ///
 /// The last turn left them to the caller. They are calls of a
@@ -384,92 +359,6 @@ impl Settings {
 #[must_use]
 pub fn client_side_calls(snapshot: &Snapshot) -> Vec<ClientSideCall> {
     last_with_messages(&snapshot.entries).map(client_side_calls_of).unwrap_or_default()
-}
-
-/// The policy for a turn that starts while another turn of its conversation is running.
-///
-/// The other turn runs in this process or, if the store grants [leases](conversation_store::Leases), in any other.
-/// The same turn, submitted again under its id, always waits for the outcome of the run in progress.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum OnBusy {
-    /// Fails at once, with an error of kind [`ConversationBusy`](advisor_core::ErrorKind::ConversationBusy). A
-    /// turn that waits for the conversation counts as running.
-    #[default]
-    Reject,
-    /// Waits until the conversation is free. Waiting turns begin in the order in which they came: those of one process,
-    /// and among the processes that share a store with [leases](conversation_store::Leases) the first one of each.
-    /// Only a turn that interrupts passes them, in another process for at most ten seconds.
-    ///
-    /// So a turn waits for the running turn and for those before it, and never for one that came later. A turn that
-    /// waits for another process requests the lease again after 25 ms, then after pauses that double up to 250 ms; a
-    /// conversation stays free for at most that time between two turns. A waiting turn must be polled, like a running
-    /// one: the turns of its process behind it wait for it. Other processes pass it if it is not polled for three
-    /// seconds. To bound the wait, drop the turn after a time.
-    ///
-    /// Dropping a waiting turn leaves no trace, unless the store grants the lease at that moment. Then the
-    /// conversation stays held for other processes until the lease expires. A turn that is run inside another turn
-    /// of the same conversation waits forever: give it a separate conversation.
-    Queue,
-    /// Ends the running turn as if it had been cancelled, then begins the new one. Until it begins, the new turn
-    /// waits ahead of all turns that queue, and must be polled like them. But if a turn of another process has waited
-    /// for ten seconds, the new turn waits behind it, and interrupts no other one meanwhile. The text that was shown is kept with a
-    /// marker. The stream of the interrupted turn returns an error of kind
-    /// [`Cancelled`](advisor_core::ErrorKind::Cancelled). A turn that is interrupted before its beginning was
-    /// stored leaves nothing, not even the user's message.
-    /// A turn with decisions interrupts none, since the running one may run the same calls.
-    ///
-    /// A turn whose stream is not polled cannot end by itself. The new turn evicts it after five seconds. A turn
-    /// of another process is evicted at once. The text that an evicted turn had shown of an unfinished answer is
-    /// not kept.
-    ///
-    /// An evicted turn of this process ends with `Cancelled` when it is polled again. The kind can be
-    /// [`Fenced`](advisor_core::ErrorKind::Fenced) if it was writing its end, or runs without a
-    /// [`TurnStream`](advisor_core::TurnStream). A turn of another process notices when it next writes or renews
-    /// its lease, and ends with `Fenced`.
-    InterruptPrevious,
-}
-
-/// A turn extension that tells whether memory has the turn. Clones share the answer.
-///
-/// Memory has a turn once its input is stored. It never has one that an advisor outside memory and the tool loop refused
-/// or answered. Nor has it one that it refused itself, such as while another turn runs. An answer of an advisor inside the loop
-/// is stored, and so is its turn.
-///
-/// # Example
-/// ```
-/// use advisor_core::ChatClient;
-/// use advisor_testkit::{Answer, ScriptedModel};
-/// use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore, MemoryReceipt};
-///
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> advisor_core::Result<()> {
-/// let model = ScriptedModel::new([Answer::from_text("It is noon.")]);
-/// let client = ChatClient::builder(model).advisor(ChatMemoryAdvisor::new(InMemoryStore::new())).build()?;
-/// let receipt = MemoryReceipt::new();
-/// client.prompt().user("How late is it?").conversation("c1").extension(receipt.clone()).call().await?;
-/// assert!(receipt.has_turn());
-/// # Ok(()) }
-/// ```
-#[derive(Debug, Clone, Default)]
-pub struct MemoryReceipt(Arc<AtomicBool>);
-
-impl MemoryReceipt {
-    /// Creates a receipt for one turn, which memory does not have yet.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Checks whether memory has the turn.
-    #[must_use]
-    pub fn has_turn(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn note_turn(&self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
 }
 
 #[cfg(test)]

@@ -21,6 +21,7 @@
 
 mod advisor;
 mod conversation;
+mod settings;
 mod store_timeout;
 #[cfg(test)]
 mod tests;
@@ -28,13 +29,15 @@ mod transcript;
 mod turn;
 mod turn_page;
 
-pub use advisor::{ChatMemoryAdvisor, MemoryReceipt, OnBusy, client_side_calls};
+pub use advisor::{ChatMemoryAdvisor, client_side_calls};
 #[doc(no_inline)]
 pub use advisor_core::{ClientSideCall, OUTCOME_UNKNOWN, VERIFY_BEFORE_RETRYING};
+pub use conversation::hold::OnBusy;
 #[doc(no_inline)]
 pub use conversation_store as store;
 #[doc(no_inline)]
 pub use conversation_store::{ConversationStore, InMemoryStore, StoreError};
+pub use settings::MemoryReceipt;
 pub use transcript::repair::repair;
 pub use transcript::summary::Summarizer;
 pub use transcript::texts::{

@@ -7,8 +7,8 @@ use advisor_core::{ConversationKey, Message, Result, Role, TurnEnd, TurnId};
 use conversation_store::{Entry, EntryId, ReadRange, Snapshot, Version, last_end, same_turn};
 
 use crate::ChatMemoryAdvisor;
-use crate::advisor::Settings;
 use crate::conversation::unfinished::{UnfinishedTurn, end_last_turn, end_of, ends_running, round_of_calls};
+use crate::settings::Settings;
 use crate::transcript::repair::{
     Place, Repair, answer_in, answers_to_earlier_calls, ends_waiting, is_answer, waits_for_caller,
 };

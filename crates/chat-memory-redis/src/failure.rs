@@ -1,6 +1,6 @@
-//! Conversion of the driver's errors to store errors.
+//! `SetupError`, and the conversion of the driver's errors to store errors.
 
-use advisor_core::BoxError;
+use advisor_core::{BoxError, Error};
 use conversation_store::StoreError;
 use redis::{ErrorKind, RedisError};
 
@@ -116,6 +116,32 @@ fn reason(error: &RedisError) -> BoxError {
         _ => "the driver cannot send this",
     };
     what.into()
+}
+
+/// The reason why a store could not be opened.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SetupError {
+    /// The address cannot be parsed. It is not repeated here, since it may contain a password.
+    #[error("the address of the server cannot be read; write it as redis://user:password@host:port/number")]
+    Address,
+    /// The address requires TLS, which this build does not support.
+    #[error(
+        "the address asks for TLS; turn on the feature `native-tls`, or a TLS feature of the crate `redis`"
+    )]
+    NeedsTls,
+    /// The prefix is not allowed.
+    #[error("a prefix of keys has 1 to 64 characters of A-Z, a-z, 0-9, `-`, `_`, `.` and `:`")]
+    Prefix,
+    /// The server cannot be used, or refused the probe.
+    #[error("the server could not be used")]
+    Store(#[from] StoreError),
+}
+
+impl From<SetupError> for Error {
+    fn from(error: SetupError) -> Self {
+        Self::new(advisor_core::ErrorKind::Store, error.to_string()).with_source(error)
+    }
 }
 
 #[cfg(test)]

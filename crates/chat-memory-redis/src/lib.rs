@@ -70,8 +70,9 @@ mod replies;
 mod server;
 mod store;
 
+pub use failure::SetupError;
 pub use prefix::Prefix;
 /// The driver, in the version that this crate uses.
 pub use redis;
-pub use server::{RedisServer, SetupError};
+pub use server::RedisServer;
 pub use store::RedisStore;

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use advisor_core::ConversationKey;
 
-use crate::SetupError;
+use crate::failure::SetupError;
 
 /// The prefix of a store's keys.
 ///

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use advisor_core::{ConversationKey, Error, ErrorKind, async_trait};
+use advisor_core::{ConversationKey, async_trait};
 use conversation_store::{Result, StoreError};
 use redis::aio::{ConnectionLike, MultiplexedConnection};
 use redis::{
@@ -18,10 +18,10 @@ use scopeguard::{ScopeGuard, guard};
 use tokio::sync::Mutex;
 use tokio::time::{self, Instant};
 
-use crate::Prefix;
 use crate::failure::{
-    before_sending, ends_connection, from_reading, from_repeated_script, from_script, lasting,
+    SetupError, before_sending, ends_connection, from_reading, from_repeated_script, from_script, lasting,
 };
+use crate::prefix::Prefix;
 use crate::replies::number;
 
 /// The default timeout of getting a connection and of getting an answer, each.
@@ -129,32 +129,6 @@ impl RedisServer {
 impl fmt::Debug for RedisServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RedisServer").field("prefix", &self.prefix.as_str()).finish_non_exhaustive()
-    }
-}
-
-/// The reason why a store could not be opened.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum SetupError {
-    /// The address cannot be parsed. It is not repeated here, since it may contain a password.
-    #[error("the address of the server cannot be read; write it as redis://user:password@host:port/number")]
-    Address,
-    /// The address requires TLS, which this build does not support.
-    #[error(
-        "the address asks for TLS; turn on the feature `native-tls`, or a TLS feature of the crate `redis`"
-    )]
-    NeedsTls,
-    /// The prefix is not allowed.
-    #[error("a prefix of keys has 1 to 64 characters of A-Z, a-z, 0-9, `-`, `_`, `.` and `:`")]
-    Prefix,
-    /// The server cannot be used, or refused the probe.
-    #[error("the server could not be used")]
-    Store(#[from] StoreError),
-}
-
-impl From<SetupError> for Error {
-    fn from(error: SetupError) -> Self {
-        Self::new(ErrorKind::Store, error.to_string()).with_source(error)
     }
 }
 

@@ -1,12 +1,12 @@
-//! `Batch`, one atomic append, its idempotency key and the steps in it; `append_once` repeats an append with unknown outcome.
+//! `Batch`, one atomic append, its idempotency key and the steps in it.
 
 use std::fmt;
 
-use advisor_core::{ConversationKey, Text, TurnId};
+use advisor_core::{Text, TurnId};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::{ConversationStore, EntryId, EntryKind, FencingToken, Result, StoreError, Version};
+use crate::{EntryId, EntryKind, FencingToken, Result, Version};
 
 /// Entries that are appended together: all of them or none.
 #[must_use]
@@ -218,28 +218,6 @@ impl fmt::Display for BatchStep {
 impl From<BatchStep> for Text {
     fn from(step: BatchStep) -> Self {
         step.to_string().into()
-    }
-}
-
-/// Appends a batch, and retries once if the outcome is unknown. The batch's key makes the retry safe.
-///
-/// # Errors
-/// Those of [`append`](ConversationStore::append). [`OutcomeUnknown`](StoreError::OutcomeUnknown) if the retry
-/// does not resolve the outcome either.
-pub async fn append_once(
-    store: &dyn ConversationStore,
-    key: &ConversationKey,
-    expected: Version,
-    batch: Batch,
-) -> Result<Version> {
-    let unknown = match store.append(key, expected, batch.clone()).await {
-        Err(unknown @ StoreError::OutcomeUnknown { .. }) => unknown,
-        outcome => return outcome,
-    };
-    match store.append(key, expected, batch).await {
-        // The retry wrote nothing, but the first attempt may have.
-        Err(StoreError::Unavailable { .. }) => Err(unknown),
-        outcome => outcome,
     }
 }
 

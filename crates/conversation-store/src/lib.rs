@@ -34,7 +34,7 @@ mod tests;
 mod transfer;
 
 pub use admit::{Admission, AppliedBatch, LogState, admit};
-pub use batch::{Batch, BatchKey, BatchStep, NewEntry, RoundStep, append_once};
+pub use batch::{Batch, BatchKey, BatchStep, NewEntry, RoundStep};
 pub use branch::{BranchIndex, Segment};
 pub use entry::{Entry, EntryId, EntryKind, FencingToken, Summary, Version};
 pub use error::{Result, StoreError};
@@ -42,5 +42,5 @@ pub use in_memory::InMemoryStore;
 pub use lease::Leases;
 pub use read::{OpenTurn, ReadRange, Snapshot, last_end, same_turn};
 pub use rows::{LogReader, TurnEffect, WrittenEntry};
-pub use store::{ConversationStore, ListOrder, Page, PageStart};
+pub use store::{ConversationStore, ListOrder, Page, PageStart, append_once};
 pub use transfer::{ImportError, Imported, export, import};

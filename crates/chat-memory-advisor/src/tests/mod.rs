@@ -13,8 +13,8 @@ use conversation_store::{
 };
 use futures::FutureExt;
 
-use crate::advisor::Settings;
 use crate::conversation::unfinished::UnfinishedTurn;
+use crate::settings::Settings;
 use crate::transcript::window::Measure;
 use crate::turn::TurnMemory;
 use crate::turn::start::{Start, StartOutcome, StartPlan};

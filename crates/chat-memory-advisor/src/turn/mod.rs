@@ -24,10 +24,10 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use tokio::sync::Mutex;
 
-use crate::advisor::Settings;
 use crate::conversation::Registry;
 use crate::conversation::hold::TurnLease;
 use crate::conversation::unfinished::UnfinishedTurn;
+use crate::settings::Settings;
 use crate::transcript::repair::{Repair, has_calls, is_answer, is_remembered, whole_turns};
 use crate::transcript::summary::UnwrittenSummary;
 use crate::transcript::window::Measure;

@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use advisor_core::{
     AdvisorChain, BlockContent, ChatModel, ChatOptions, ChatRequest, Error, ErrorKind, Message,
@@ -12,10 +11,7 @@ use advisor_core::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::on_long_block::OnLongBlock;
-use super::verdict::Verdict;
-use super::within::within;
-use super::{Judge, PendingBlock};
+use super::{Judge, PendingBlock, Verdict};
 
 /// Asks a model about each block, and denies those that are likely to be harmful.
 ///
@@ -31,8 +27,7 @@ use super::{Judge, PendingBlock};
 /// Dropping the future drops the question.
 ///
 /// # Errors
-/// Those of the model; of kind [`Timeout`](ErrorKind::Timeout) if it takes too long, and of kind
-/// [`InvalidOutput`](ErrorKind::InvalidOutput) if its answer is no verdict. A block that is
+/// Those of the model, and of kind [`InvalidOutput`](ErrorKind::InvalidOutput) if its answer is no verdict. A block that is
 /// [too long](Self::with_block_bytes) is an error of kind [`TooLarge`](ErrorKind::TooLarge). Such a block has no
 /// verdict, and [`OnFailure`](crate::OnFailure) decides.
 ///
@@ -57,9 +52,7 @@ pub struct ModelJudge {
     model: Arc<dyn ChatModel>,
     instructions: Text,
     threshold: f64,
-    timeout: Duration,
     block_bytes: usize,
-    on_long_block: OnLongBlock,
     options: ChatOptions,
 }
 
@@ -78,9 +71,7 @@ impl ModelJudge {
             model: Arc::new(model),
             instructions: INSTRUCTIONS.into(),
             threshold: 0.6,
-            timeout: Duration::from_secs(20),
             block_bytes: 16 << 10,
-            on_long_block: OnLongBlock::default(),
             options: ChatOptions::new().with_temperature(0.0),
         }
     }
@@ -90,9 +81,9 @@ impl ModelJudge {
     ///
     /// The user's message is a JSON object. For a call it has the members `tool`, `arguments` and `cut`:
     /// `{"tool": "shell", "arguments": "{\"command\": \"ls\"}", "cut": false}`. `arguments` is the text of the arguments,
-    /// as the model wrote them. `cut` is true if the shown arguments are not the whole ones.
+    /// as the model wrote them. `cut` is true if the answer ended within them.
     ///
-    /// For another block it has the members `kind`, `text` and `cut`: `{"kind": "reasoning", "text": "…", "cut": false}`.
+    /// For another block it has the members `kind` and `text`: `{"kind": "reasoning", "text": "…"}`.
     /// `kind` is the JSON form of [`BlockKind`](advisor_core::BlockKind). For a block without text, such as an image,
     /// `text` is the JSON form of its content.
     pub fn with_instructions(self, instructions: impl Into<Text>) -> Self {
@@ -107,21 +98,11 @@ impl ModelJudge {
         Self { threshold, ..self }
     }
 
-    /// Sets the time for an answer: 20 seconds by default. The policy's own timeout holds as well, and both start again
-    /// if the stream is not polled at their end ([`BlockPolicy::with_timeout`](crate::BlockPolicy::with_timeout)).
-    pub fn with_timeout(self, timeout: Duration) -> Self {
-        Self { timeout, ..self }
-    }
-
     /// Sets the maximum bytes of arguments or text that the model is shown: 16 KiB by default.
-    /// [`OnLongBlock`] decides about longer ones.
+    /// Longer ones are an error of kind [`TooLarge`](ErrorKind::TooLarge), without a request to the model: an allowed
+    /// call runs with all of its arguments.
     pub fn with_block_bytes(self, bytes: usize) -> Self {
         Self { block_bytes: bytes, ..self }
-    }
-
-    /// Sets the result of a block that is longer than the model may be shown.
-    pub fn with_on_long_block(self, on_long_block: OnLongBlock) -> Self {
-        Self { on_long_block, ..self }
     }
 
     /// Replaces the options of the request, such as the name of the model: a temperature of 0 by default.
@@ -134,33 +115,32 @@ impl ModelJudge {
         Ok(match pending.block.content() {
             BlockContent::ToolCall(call) => {
                 let arguments = self.shown(&call.arguments)?;
-                let is_cut = arguments.len() < call.arguments.len() || !call.complete;
-                json!({"tool": call.name, "arguments": arguments, "cut": is_cut})
+                json!({"tool": call.name, "arguments": arguments, "cut": !call.complete})
             }
             content => {
                 let text = content.text_of(content.kind()).map(Cow::Borrowed);
                 let text = text.unwrap_or_else(|| json!(content).to_string().into());
-                let shown = self.shown(&text)?;
-                json!({"kind": content.kind(), "text": shown, "cut": shown.len() < text.len()})
+                json!({"kind": content.kind(), "text": self.shown(&text)?})
             }
         })
     }
 
-    /// Returns the part of a text that the model is shown.
+    /// Returns a text that the model may be shown whole.
     fn shown<'t>(&self, text: &'t str) -> Result<&'t str> {
-        match self.on_long_block {
-            OnLongBlock::Fail if text.len() > self.block_bytes => {
-                Err(Error::new(ErrorKind::TooLarge, "a block is longer than a judging model may be shown"))
-            }
-            OnLongBlock::Fail => Ok(text),
-            OnLongBlock::JudgeBeginning => {
-                Ok(text.get(..text.floor_char_boundary(self.block_bytes)).unwrap_or_default())
-            }
+        if text.len() > self.block_bytes {
+            return Err(Error::new(
+                ErrorKind::TooLarge,
+                "a block is longer than a judging model may be shown",
+            ));
         }
+        Ok(text)
     }
+}
 
-    async fn ask(&self, pending: &PendingBlock) -> Result<Verdict> {
-        let question = self.question(pending)?;
+#[async_trait]
+impl Judge for ModelJudge {
+    async fn judge(&self, pending: PendingBlock) -> Result<Verdict> {
+        let question = self.question(&pending)?;
         let options = match self.model.schema_support() {
             _ if self.options.response_format.is_some() => self.options.clone(),
             SchemaSupport::None => self.options.clone(),
@@ -182,13 +162,6 @@ impl ModelJudge {
         } else {
             Verdict::deny(answer.explanation())
         })
-    }
-}
-
-#[async_trait]
-impl Judge for ModelJudge {
-    async fn judge(&self, pending: PendingBlock) -> Result<Verdict> {
-        within(self.timeout, "a judging model gave no verdict in time", self.ask(&pending)).await?
     }
 }
 
@@ -232,9 +205,7 @@ impl fmt::Debug for ModelJudge {
         f.debug_struct("ModelJudge")
             .field("model", &self.model.name())
             .field("threshold", &self.threshold)
-            .field("timeout", &self.timeout)
             .field("block_bytes", &self.block_bytes)
-            .field("on_long_block", &self.on_long_block)
             .finish_non_exhaustive()
     }
 }

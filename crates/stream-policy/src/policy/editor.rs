@@ -12,11 +12,8 @@ use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt, StreamExt};
 
-use super::BlockPolicy;
-use super::denial::{Denial, DenialCause, Denials};
-use super::settings::{OnDeny, OnFailure};
-use crate::judge::PendingBlock;
-use crate::judge::verdict::Verdict;
+use super::{BlockPolicy, Denial, DenialCause, Denials, OnDeny, OnFailure};
+use crate::judge::{PendingBlock, Verdict};
 
 /// Holds back the judged blocks of one answer.
 pub(super) struct PolicyEditor {

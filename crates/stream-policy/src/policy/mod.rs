@@ -1,24 +1,22 @@
-//! `BlockPolicy`: the advisor, its settings, and one verdict with its timeout.
+//! `BlockPolicy`: the advisor, its settings, one verdict with its timeout, and `Denials`.
 
-pub(crate) mod denial;
 mod editor;
-pub(crate) mod settings;
 
 use std::fmt;
+use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use advisor_core::{
-    AdvisorChain, AdvisorInfo, BlockHead, BlockKind, CallHead, CatchPanics, ChatRequest, ChunkStream, Error,
-    ErrorKind, Phase, Placement, Result, StreamAdvisor, Text, async_trait,
+    AWAY_AFTER, AdvisorChain, AdvisorInfo, BlockHead, BlockId, BlockKind, CallHead, CatchPanics, ChatRequest,
+    ChunkStream, Error, ErrorKind, Phase, Placement, Result, StreamAdvisor, Text, async_trait,
 };
 
-use self::denial::Denial;
+use tokio::time::{Instant, timeout_at};
+
 use self::editor::PolicyEditor;
-use self::settings::{OnDeny, OnFailure};
-use crate::judge::verdict::Verdict;
-use crate::judge::within::within;
-use crate::judge::{Judge, PendingBlock};
+use crate::judge::{Judge, PendingBlock, Verdict};
 
 /// Holds back each block of chosen kinds until a judge has decided about it: tool calls by default.
 ///
@@ -184,5 +182,134 @@ impl fmt::Debug for BlockPolicy {
             .field("on_failure", &self.on_failure)
             .field("on_deny", &self.on_deny)
             .finish_non_exhaustive()
+    }
+}
+
+/// Awaits a future for at most this time. `what` is the text of the error.
+///
+/// The future makes progress only while it is polled. If the first poll after the end of the time is later than
+/// [`AWAY_AFTER`], the time starts again. So there is no limit for a stream that is polled less often than `time`.
+async fn within<F: Future>(time: Duration, what: &'static str, future: F) -> Result<F::Output> {
+    let mut future = pin!(future);
+    loop {
+        let Some(due) = Instant::now().checked_add(time) else { return Ok(future.await) };
+        match timeout_at(due, &mut future).await {
+            Ok(output) => return Ok(output),
+            Err(_) if due.elapsed() > AWAY_AFTER => {}
+            Err(_) => return Err(Error::new(ErrorKind::Timeout, what)),
+        }
+    }
+}
+
+/// The result of a judge that gives no verdict: after an error, a timeout or a panic.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum OnFailure {
+    /// The block is denied: fail-secure.
+    #[default]
+    Deny,
+    /// The block is emitted, with a warning in the log: fail-open.
+    Allow,
+    /// The answer fails with the judge's error.
+    Fail,
+}
+
+/// The result of a denied block.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum OnDeny {
+    /// The denial text takes the place of the block, and the answer goes on.
+    #[default]
+    Continue,
+    /// The answer ends after the denial text, with
+    /// [`ContentFilter`](advisor_core::FinishReason::ContentFilter). Judges of later blocks are dropped, and those
+    /// that wait are not called. No call of the answer runs.
+    ///
+    /// Text that streamed while the judge worked stays in it. The response lacks its id, its model and its token
+    /// counts if the model has not ended: they come last.
+    EndAnswer,
+}
+
+/// The denied blocks of a turn, in the order in which they were left out. An extension of the turn.
+///
+/// They include blocks of an answer that an outer advisor rejected, but not those of an attempt that the model call
+/// restarted. Without a denial there is no such extension.
+///
+/// # Example
+/// ```
+/// use std::sync::Arc;
+///
+/// use advisor_core::ChatClient;
+/// use advisor_testkit::{Answer, ScriptedModel};
+/// use futures::TryStreamExt;
+/// use stream_policy::{BlockPolicy, Denials, PendingBlock, Verdict};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> advisor_core::Result<()> {
+/// # let policy = BlockPolicy::new(|_: PendingBlock| async { Ok(Verdict::deny("Ask an administrator.")) });
+/// # let model = ScriptedModel::new([Answer::from_calls([("c1", "delete", "{}")])]);
+/// # let client = ChatClient::builder(model).advisor(policy).build()?;
+/// let mut stream = client.prompt().user("Clean up.").stream();
+/// let turn = Arc::clone(stream.turn());
+/// while let Some(_chunk) = stream.try_next().await? {}
+/// let denials = turn.extensions().get::<Denials>().unwrap_or_default();
+/// assert_eq!(denials.0[0].tool.as_deref(), Some("delete"));
+/// # Ok(()) }
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Denials(pub Vec<Denial>);
+
+/// A block that a policy left out of an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Denial {
+    /// The name of the policy.
+    pub policy: Text,
+    /// The block.
+    pub block: BlockId,
+    /// The kind of the block.
+    pub kind: BlockKind,
+    /// The name of the tool, for a call.
+    pub tool: Option<Text>,
+    /// The cause.
+    pub cause: DenialCause,
+}
+
+/// The cause of a denial.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DenialCause {
+    /// The judge denied the block.
+    Verdict {
+        /// Its reason, which may be empty.
+        explanation: Text,
+    },
+    /// The judge gave no verdict: it failed with an error of this kind, took too long
+    /// ([`Timeout`](ErrorKind::Timeout)) or panicked ([`Advisor`](ErrorKind::Advisor)).
+    NoVerdict(ErrorKind),
+}
+
+impl Denial {
+    /// Returns the default text in place of the block.
+    ///
+    /// [`BlockPolicy::with_denial_text`](crate::BlockPolicy::with_denial_text) sets another one.
+    #[must_use]
+    pub fn default_text(&self) -> String {
+        let what = match (&self.tool, self.kind) {
+            (Some(tool), _) => format!("The call of `{tool}`"),
+            (None, BlockKind::Reasoning) => "A part of the reasoning".to_owned(),
+            (None, BlockKind::Media) => "An image or file".to_owned(),
+            (None, BlockKind::Citation) => "A citation".to_owned(),
+            (None, BlockKind::Opaque) => "A part of the answer".to_owned(),
+            (None, _) => "A text".to_owned(),
+        };
+        match &self.cause {
+            DenialCause::Verdict { explanation } if explanation.trim().is_empty() => {
+                format!("[{what} was denied.]")
+            }
+            DenialCause::Verdict { explanation } => format!("[{what} was denied: {explanation}]"),
+            DenialCause::NoVerdict(_) => format!("[{what} was denied, since it could not be checked.]"),
+        }
     }
 }

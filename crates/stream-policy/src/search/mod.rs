@@ -1,6 +1,5 @@
 //! `Searched`, the text so far, and `Found`, the result of a search. Replacements and guards share the room.
 
-mod automaton;
 pub(crate) mod pattern;
 mod threads;
 pub(crate) mod words;

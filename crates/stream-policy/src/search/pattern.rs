@@ -6,8 +6,7 @@ use std::sync::Arc;
 use advisor_core::Error;
 use regex_syntax::hir::Hir;
 
-use super::automaton::Automaton;
-use super::threads::Search;
+use super::threads::{Automaton, Search};
 use super::{Found, Searched};
 
 /// A pattern, and the place of its search in one block.

@@ -75,7 +75,7 @@ async fn law_s3_replacements_of_replacements_have_ids() {
 async fn law_s4_replacement_stands_in_the_place_of_its_block() {
     let two = || replacing(BlockKind::ToolCall, vec![Block::text("one"), call("two")]);
     let louder = judged(|pending| match pending.block.as_text() {
-        Some("one") => Verdict::replace_with_text("ONE"),
+        Some("one") => Verdict::Replace(vec![Block::text("ONE")]),
         _ => Verdict::Allow,
     })
     .with_kinds([BlockKind::Text]);

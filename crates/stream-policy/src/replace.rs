@@ -1,19 +1,17 @@
 //! `ReplaceText`: the advisor that replaces words or matches.
 
-mod pattern;
-mod words;
-
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use advisor_core::{
     AdvisorChain, AdvisorInfo, BlockKind, ChatRequest, ChunkStream, HoldBack, PendingText, Phase, Placement,
     Result, StreamAdvisor, Text, async_trait,
 };
+use regex::Regex;
 
-use self::pattern::PatternReplacement;
-use self::words::WordReplacement;
-use crate::search::pattern::PatternError;
-use crate::search::words::LetterCase;
+use crate::search::Found;
+use crate::search::pattern::{PatternError, PatternSearch, syntax};
+use crate::search::words::{LetterCase, Words};
 
 /// Replaces words, or the matches of a pattern, in the text of an answer while it streams.
 ///
@@ -91,7 +89,10 @@ impl ReplaceText {
     ///
     /// # Errors
     /// For a pattern that is invalid, matches an empty text, or can match more than 64 KiB.
-    pub fn for_pattern(pattern: &str, replacement: impl Into<String>) -> Result<Self, PatternError> {
+    pub fn for_pattern(
+        pattern: &str,
+        replacement: impl Into<String>,
+    ) -> std::result::Result<Self, PatternError> {
         let pattern = PatternReplacement::new(pattern, replacement.into())?;
         Ok(Self::with_replacement(Replacement::Pattern(pattern)))
     }
@@ -152,4 +153,129 @@ impl StreamAdvisor for ReplaceText {
     async fn advise_stream(self: Arc<Self>, request: ChatRequest, next: AdvisorChain) -> Result<ChunkStream> {
         Ok(self.edit(next.next_stream(request).await?))
     }
+}
+
+/// A pattern with its replacement.
+#[derive(Debug, Clone)]
+struct PatternReplacement {
+    search: PatternSearch,
+    replacement: Arc<Template>,
+}
+
+impl PatternReplacement {
+    fn new(pattern: &str, replacement: String) -> std::result::Result<Self, PatternError> {
+        let search = PatternSearch::new(pattern)?;
+        Ok(Self { search, replacement: Template::new(replacement, pattern)?.into() })
+    }
+
+    /// Returns the bytes of the longest match. More is never held back.
+    fn hold_back(&self) -> usize {
+        self.search.hold_back()
+    }
+
+    /// Replaces the decided matches in a text. Only a possible beginning of a match is left.
+    fn replace(&mut self, text: &mut PendingText<'_>) {
+        loop {
+            match self.search.find((&*text).into()) {
+                Found::Match(place) => {
+                    let before = self.search.before(text, place.start);
+                    let matched = text.get(place.start..).unwrap_or_default();
+                    let replacement = self.replacement.expand(before, self.search.decisive(matched));
+                    self.search.forget(text.get(..place.end).unwrap_or_default());
+                    text.pass(place.start);
+                    text.replace(place.len(), &replacement);
+                }
+                Found::Nothing(until) => {
+                    self.search.forget(text.get(..until).unwrap_or_default());
+                    return text.pass(until);
+                }
+            }
+        }
+    }
+}
+
+/// The replacement of a match.
+#[derive(Debug)]
+enum Template {
+    /// The same text for each match.
+    Text(String),
+    /// A text that refers to groups of the match, such as `$1`.
+    Groups(String, Regex),
+}
+
+impl Template {
+    fn new(text: String, pattern: &str) -> std::result::Result<Self, PatternError> {
+        Ok(if text.contains('$') {
+            Self::Groups(text, Regex::new(pattern).map_err(syntax)?)
+        } else {
+            Self::Text(text)
+        })
+    }
+
+    /// Returns the replacement of the match at the beginning of `text`, which follows the character `before`.
+    fn expand(&self, before: Option<char>, text: &str) -> Cow<'_, str> {
+        let (template, regex) = match self {
+            Self::Text(text) => return text.into(),
+            Self::Groups(template, regex) => (template, regex),
+        };
+        let searched: String = before.into_iter().chain(text.chars()).collect();
+        let mut expanded = String::new();
+        if let Some(found) = regex.captures_at(&searched, before.map_or(0, char::len_utf8)) {
+            found.expand(template, &mut expanded);
+        }
+        expanded.into()
+    }
+}
+
+/// Words with their replacements.
+#[derive(Debug)]
+struct WordReplacement {
+    search: Words,
+    case: LetterCase,
+    /// The replacement of each word.
+    replacements: Vec<String>,
+}
+
+impl WordReplacement {
+    fn new(words: impl Iterator<Item = (String, String)>, case: LetterCase) -> Self {
+        let (words, replacements): (Vec<_>, Vec<_>) = words.unzip();
+        Self { search: Words::new(words.iter().map(String::as_str), case), case, replacements }
+    }
+
+    /// Returns more bytes than are ever held back.
+    fn hold_back(&self) -> usize {
+        self.search.hold_back()
+    }
+
+    /// Replaces the words in a text. Only a possible beginning of a word is left.
+    fn replace(&self, text: &mut PendingText<'_>) {
+        loop {
+            match self.search.find((&*text).into()) {
+                Found::Match(found) => {
+                    let word = text.get(found.place.clone()).unwrap_or_default();
+                    let replacement =
+                        self.replacements.get(found.word).map(String::as_str).unwrap_or_default();
+                    let replacement = in_case_of(word, replacement, self.case);
+                    text.pass(found.place.start);
+                    text.replace(found.place.len(), &replacement);
+                }
+                Found::Nothing(until) => return text.pass(until),
+            }
+        }
+    }
+}
+
+/// Returns the replacement of a word that was found in this form.
+fn in_case_of<'r>(word: &str, replacement: &'r str, case: LetterCase) -> Cow<'r, str> {
+    let mut letters = word.chars().filter(|letter| letter.is_alphabetic());
+    let begins_with_capital = letters.next().is_some_and(char::is_uppercase);
+    if case != LetterCase::Preserve || !begins_with_capital {
+        return replacement.into();
+    }
+    let mut further = letters.peekable();
+    if further.peek().is_some() && further.all(char::is_uppercase) {
+        return replacement.to_uppercase().into();
+    }
+    let mut letters = replacement.chars();
+    letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect()
 }

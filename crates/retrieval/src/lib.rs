@@ -2,25 +2,21 @@
 
 mod advisor;
 mod document;
-mod on_failure;
 mod past_turns;
 mod prompt;
 mod retriever;
 mod vectors;
 
-pub use advisor::Retrieval;
 pub use advisor::citations::CITATION_FORMAT;
-pub use advisor::retrieved::Retrieved;
+pub use advisor::{Retrieval, Retrieved};
 #[doc(no_inline)]
 pub use advisor_core::{Embedding, EmbeddingError, EmbeddingModel};
 pub use document::Document;
-pub use on_failure::OnFailure;
 pub use past_turns::{PastTurns, Scope};
-pub use retriever::{Query, Retriever};
+pub use retriever::{OnFailure, Query, Retriever};
 #[cfg(any(test, feature = "conformance"))]
 pub use vectors::conformance;
-pub use vectors::error::VectorError;
 pub use vectors::filter::{Condition, Filter};
 pub use vectors::in_memory::InMemoryVectors;
 pub use vectors::retriever::VectorRetriever;
-pub use vectors::{EmbeddedDocument, VectorStore, embed_documents};
+pub use vectors::{EmbeddedDocument, VectorError, VectorStore, embed_documents};

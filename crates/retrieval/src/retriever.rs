@@ -1,9 +1,9 @@
-//! `Retriever`, which finds documents, and `Query`.
+//! `Retriever`, which finds documents, `Query`, and `OnFailure`, for a retriever that fails.
 
 use std::future::Future;
 use std::sync::Arc;
 
-use advisor_core::{ConversationKey, Result, Text, Turn, TurnId, async_trait};
+use advisor_core::{ConversationKey, Error, Result, Text, Turn, TurnId, async_trait};
 
 use crate::Document;
 
@@ -84,4 +84,34 @@ impl Query {
     pub fn tenant(&self) -> &str {
         self.conversation.as_ref().map_or("default", ConversationKey::tenant)
     }
+}
+
+/// The continuation of a turn if retrieval fails.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum OnFailure {
+    /// The turn ends with the error.
+    #[default]
+    Fail,
+    /// The turn continues without what failed. A warning is logged.
+    Continue,
+}
+
+impl OnFailure {
+    /// Returns the error, or logs it without any content. `what` failed.
+    pub(crate) fn unless_continued(self, advisor: &str, what: &'static str, error: Error) -> Result<()> {
+        match self {
+            Self::Fail => Err(error),
+            Self::Continue => {
+                warn(advisor, what, &error);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Logs an error without any content. `what` failed.
+pub(crate) fn warn(advisor: &str, what: &'static str, error: &Error) {
+    let kind = error.kind().as_str();
+    tracing::warn!(advisor, kind, what, "retrieval failed, and the turn continues");
 }

@@ -1,7 +1,6 @@
-//! `Retrieval`: the advisor and its settings.
+//! `Retrieval`: the advisor and its settings; `Retrieved`: the documents of a turn.
 
 pub(crate) mod citations;
-pub(crate) mod retrieved;
 
 use std::fmt;
 use std::future::Future;
@@ -16,7 +15,6 @@ use futures::future::BoxFuture;
 
 use crate::{Document, OnFailure, Query, Retriever, prompt};
 use citations::{CitationEditor, Citations};
-use retrieved::Retrieved;
 
 /// The instructions before the documents, unless others are set.
 const INSTRUCTIONS: &str = "The documents below were found for the question of the user. Answer from them as far as \
@@ -79,7 +77,6 @@ pub struct Retrieval {
     instructions: Text,
     max_bytes: usize,
     on_failure: OnFailure,
-    cites: bool,
     in_system: bool,
     context: OncePerTurn<Context>,
 }
@@ -111,7 +108,6 @@ impl Retrieval {
             instructions: INSTRUCTIONS.into(),
             max_bytes: Self::MAX_BYTES,
             on_failure: OnFailure::Fail,
-            cites: true,
             in_system: false,
             context: OncePerTurn::new(),
         }
@@ -153,12 +149,6 @@ impl Retrieval {
     #[must_use]
     pub fn with_on_failure(self, on_failure: OnFailure) -> Self {
         Self { on_failure, ..self }
-    }
-
-    /// Sets whether `[1]` in an answer becomes a citation, as by default.
-    #[must_use]
-    pub fn with_citations(self, cites: bool) -> Self {
-        Self { cites, ..self }
     }
 
     /// Sends the documents behind the instructions of the request, as a part of them. The model gives them that rank, and
@@ -221,7 +211,7 @@ impl StreamAdvisor for Retrieval {
             false => request.with_context(context.text),
         };
         let answer = next.next_stream(request).await?;
-        if self.cites && is_text && !context.citations.is_empty() {
+        if is_text && !context.citations.is_empty() {
             return Ok(answer.edit_with(CitationEditor::new(context.citations)));
         }
         Ok(answer)
@@ -232,6 +222,51 @@ impl fmt::Debug for Retrieval {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("Retrieval");
         shown.field("name", &self.name).field("max_bytes", &self.max_bytes);
-        shown.field("on_failure", &self.on_failure).field("cites", &self.cites).finish_non_exhaustive()
+        shown.field("on_failure", &self.on_failure).finish_non_exhaustive()
+    }
+}
+
+/// The documents of a turn, in the extensions of the turn. Cheap to clone.
+///
+/// Several [`Retrieval`](crate::Retrieval)s of a chain number their documents consecutively. A turn without an
+/// answer of a retriever has no `Retrieved`; without a match, its list is empty.
+///
+/// # Example
+/// ```
+/// use advisor_core::ChatClient;
+/// use advisor_testkit::{Answer, ScriptedModel};
+/// use retrieval::{Document, Query, Retrieval, Retrieved};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> advisor_core::Result<()> {
+/// let hours = |_: Query| async { Ok(vec![Document::new("hours", "The shop opens at nine.")]) };
+/// let model = ScriptedModel::new([Answer::from_text("At nine [1].")]);
+/// let client = ChatClient::builder(model).advisor(Retrieval::new(hours)).build()?;
+/// let response = client.prompt().user("When do you open?").call().await?;
+/// let retrieved = response.turn().extensions().get::<Retrieved>().unwrap_or_default();
+/// assert_eq!(retrieved.numbered(1).map(|document| document.id.as_str()), Some("hours"));
+/// # Ok(()) }
+/// ```
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Retrieved(Arc<Vec<Document>>);
+
+impl Retrieved {
+    /// Returns the documents in the order of their numbers, from 1.
+    #[must_use]
+    pub fn documents(&self) -> &[Document] {
+        &self.0
+    }
+
+    /// Returns the document that `[number]` cites.
+    #[must_use]
+    pub fn numbered(&self, number: usize) -> Option<&Document> {
+        self.0.get(number.checked_sub(1)?)
+    }
+
+    /// Appends documents, and returns the number of the first one.
+    fn append(&mut self, documents: &[Document]) -> usize {
+        let first = self.0.len() + 1;
+        Arc::make_mut(&mut self.0).extend_from_slice(documents);
+        first
     }
 }

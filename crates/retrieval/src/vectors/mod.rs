@@ -1,17 +1,16 @@
-//! `VectorStore`, the contract of a store, `EmbeddedDocument` and `embed_documents`.
+//! `VectorStore`, the contract of a store, its `VectorError`, `EmbeddedDocument` and `embed_documents`.
 
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
-pub(crate) mod error;
 pub(crate) mod filter;
 pub(crate) mod in_memory;
 pub(crate) mod retriever;
 
 use std::sync::Arc;
 
-use advisor_core::{Embedding, EmbeddingModel, Result, Text, async_trait};
+use advisor_core::{BoxError, Embedding, EmbeddingModel, Error, ErrorKind, Result, Text, async_trait};
 
-use crate::{Document, Filter, VectorError};
+use crate::{Document, Filter};
 
 /// Stores documents with their embeddings, and finds those that are close to another embedding.
 ///
@@ -120,4 +119,58 @@ pub async fn embed_documents(
     let embeddings = model.embed_all(&texts).await?;
     let pairs = documents.into_iter().zip(embeddings);
     Ok(pairs.map(|(document, embedding)| EmbeddedDocument { document, embedding }).collect())
+}
+
+/// The reason why an operation of a vector store failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum VectorError {
+    /// An embedding has another number of dimensions than those in the store. Nothing was written.
+    #[error(
+        "the embedding has {found} dimensions, those in the store have {expected}; use the embedding model \
+         that the documents were embedded with"
+    )]
+    Dimensions {
+        /// The number of dimensions in the store.
+        expected: usize,
+        /// The number of dimensions of the embedding.
+        found: usize,
+    },
+    /// The store has reached its bound on documents. Nothing was written.
+    #[error("the store takes at most {limit} documents; delete some, or raise its bound")]
+    Full {
+        /// The bound on documents.
+        limit: usize,
+    },
+    /// The store cannot keep a document as it is. Nothing was written.
+    #[error("the store refuses the documents: {reason}")]
+    Refused {
+        /// The reason, and what to do about it.
+        reason: &'static str,
+    },
+    /// The store is unavailable. An update may have been written: repeat it, which changes nothing else.
+    #[error("the vector store is not available")]
+    Unavailable {
+        /// The cause.
+        source: BoxError,
+    },
+}
+
+impl VectorError {
+    /// Creates an `Unavailable` error.
+    pub fn unavailable(source: impl Into<BoxError>) -> Self {
+        Self::Unavailable { source: source.into() }
+    }
+}
+
+impl From<VectorError> for Error {
+    fn from(error: VectorError) -> Self {
+        let kind = match error {
+            VectorError::Dimensions { .. } => ErrorKind::Configuration,
+            VectorError::Full { .. } | VectorError::Refused { .. } | VectorError::Unavailable { .. } => {
+                ErrorKind::Advisor
+            }
+        };
+        Self::new(kind, error.to_string()).with_source(error)
+    }
 }

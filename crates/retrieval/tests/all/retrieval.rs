@@ -275,15 +275,6 @@ async fn lists_in_json_are_no_citations() {
     }
 }
 
-#[tokio::test]
-async fn citations_can_be_turned_off() {
-    let model = ScriptedModel::new([Answer::from_text("At nine [1].")]);
-    let (_, retriever) = counting();
-    let retrieval = Retrieval::new(retriever).with_citations(false);
-    let response = client(&model, retrieval, None).prompt().user("When?").call().await.unwrap();
-    assert_eq!(response.message().blocks().len(), 1);
-}
-
 /// Records its work.
 struct Recorded(&'static str, Journal);
 

@@ -1,18 +1,15 @@
 //! `PastTurns`: long-term memory, by embeddings of earlier turns; `Scope`.
 
-mod exchange;
-
 use std::fmt;
 use std::sync::Arc;
 
 use advisor_core::{
     AdvisorChain, AdvisorInfo, AdvisorRole, ChatRequest, ChatResponse, ChunkStream, ConversationKey,
-    EmbeddingModel, FinishReason, OncePerTurn, Phase, Placement, Result, StreamAdvisor, Text, TurnId,
-    async_trait,
+    EmbeddingModel, FinishReason, Message, MessageList, OncePerTurn, Phase, Placement, Result, Role,
+    StreamAdvisor, Text, TurnId, async_trait,
 };
 
-use self::exchange::{RunningTurn, TURN, filter_of, in_conversation, sent, text_of};
-use crate::on_failure::warn;
+use crate::retriever::warn;
 use crate::{Document, EmbeddedDocument, Filter, OnFailure, VectorError, VectorStore, prompt};
 
 /// The instructions before the earlier turns, unless others are set.
@@ -291,5 +288,82 @@ impl fmt::Debug for PastTurns {
         let mut shown = f.debug_struct("PastTurns");
         shown.field("scope", &self.scope).field("limit", &self.limit).field("min_score", &self.min_score);
         shown.field("on_failure", &self.on_failure).finish_non_exhaustive()
+    }
+}
+
+/// The names of a stored turn's properties.
+const CONVERSATION: &str = "conversation";
+const TURN: &str = "turn";
+
+/// Selects the turns of a conversation.
+fn in_conversation(key: &ConversationKey) -> Filter {
+    Filter::in_tenant(key.tenant()).with_equal(CONVERSATION, key.conversation())
+}
+
+/// Selects a turn.
+fn filter_of(key: &ConversationKey, turn: &TurnId) -> Filter {
+    in_conversation(key).with_equal(TURN, &*turn_of(key, turn))
+}
+
+/// Returns the id of a stored turn. Turns of two conversations may have one id.
+fn turn_of(conversation: &ConversationKey, turn: &TurnId) -> Text {
+    format!("{conversation}/{}", turn.as_str()).into()
+}
+
+/// Returns the text that is stored of a turn.
+fn text_of(asked: &str, answer: &str, max_bytes: usize) -> String {
+    prompt::cut(&format!("User: {asked}\nAssistant: {answer}"), max_bytes).to_string()
+}
+
+/// Returns the stored texts of the turns that messages have in full: each last text of a user, and the last answer to it.
+fn sent(messages: &MessageList, max_bytes: usize) -> Vec<String> {
+    let mut texts = Vec::new();
+    let (mut asked, mut answer) = (None, None);
+    for message in messages.iter().filter(|message| !message.is_ephemeral()) {
+        match message.role() {
+            Role::User => {
+                texts.extend(exchange(asked.replace(message), answer.take(), max_bytes));
+            }
+            Role::Assistant => answer = Some(message),
+            _ => {}
+        }
+    }
+    texts.extend(exchange(asked, answer, max_bytes));
+    texts
+}
+
+fn exchange(asked: Option<&Message>, answer: Option<&Message>, max_bytes: usize) -> Option<String> {
+    Some(text_of(&asked?.text(), &answer?.text(), max_bytes))
+}
+
+/// The turn that is running, and the text of its user.
+struct RunningTurn {
+    conversation: ConversationKey,
+    id: TurnId,
+    asked: Text,
+}
+
+impl RunningTurn {
+    /// Returns the turn of a request, if it is part of a conversation and has a text of the user.
+    fn of(request: &ChatRequest) -> Option<Self> {
+        let asked = request.last_user().map(Message::text).filter(|text| !text.trim().is_empty())?;
+        let (conversation, id) = (request.conversation.clone()?, request.turn.id().clone());
+        Some(Self { conversation, id, asked: asked.into() })
+    }
+
+    /// Selects the turn.
+    fn filter(&self) -> Filter {
+        filter_of(&self.conversation, &self.id)
+    }
+
+    fn document_id(&self) -> Text {
+        turn_of(&self.conversation, &self.id)
+    }
+
+    /// Returns the document of the turn with this text.
+    fn document(&self, text: Text) -> Document {
+        Document::new(self.document_id(), text)
+            .with_metadata(CONVERSATION, self.conversation.conversation())
+            .with_metadata(TURN, &*self.document_id())
     }
 }

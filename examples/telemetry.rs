@@ -5,7 +5,7 @@
 use std::error::Error;
 
 use advisor_chain::messages::Delta;
-use advisor_chain::otel::{self, Conventions, GenAiExporter};
+use advisor_chain::otel::{self, GenAiExporter};
 use advisor_chain::{FinishReason, client, tool};
 use advisor_testkit::{Answer, ScriptedModel};
 use opentelemetry_sdk::error::OTelSdkResult;
@@ -37,7 +37,7 @@ fn time() -> &'static str {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let exporter = GenAiExporter::new(Printed, Conventions::default());
+    let exporter = GenAiExporter::new(Printed);
     let tracers = SdkTracerProvider::builder().with_simple_exporter(exporter).build();
     tracing_subscriber::registry().with(otel::layer(&tracers)).init();
 

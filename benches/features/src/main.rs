@@ -38,7 +38,7 @@ async fn answer(model: impl ChatModel) -> Result<(), Box<dyn Error>> {
     #[cfg(feature = "advisors")]
     let client = client.advisor(advisor_chain::advisors::Budget::for_each_turn().with_tokens(10_000));
     #[cfg(feature = "otel")]
-    println!("{:?}", advisor_chain::otel::Conventions::from_env());
+    println!("{}", std::any::type_name::<advisor_chain::otel::GenAiMetrics>());
     #[cfg(feature = "otlp")]
     let _exporting = advisor_chain::otel::Otlp::new().start()?;
     #[cfg(feature = "mcp")]

@@ -2,7 +2,7 @@
 
 use advisor_chain::chain::context_fn;
 use advisor_chain::mcp::{ChainServer, McpServer};
-use advisor_chain::otel::{self, Conventions, GenAiExporter};
+use advisor_chain::otel::{self, GenAiExporter};
 use advisor_chain::tools::{ToolCallStreaming, ToolSet, tools_fn};
 use advisor_chain::{
     Advisor, AdvisorChain, AdvisorInfo, ChatClient, ChatMemoryAdvisor, ChatRequest, ChatResponse, Chunk,
@@ -73,7 +73,7 @@ pub(super) fn memory_and_tools() -> Vec<Row> {
         Row::adding(
             "GenAiExporter",
             Box::new(|client, _| {
-                let exporter = GenAiExporter::new(Discarded, Conventions::default());
+                let exporter = GenAiExporter::new(Discarded);
                 let tracers = SdkTracerProvider::builder().with_simple_exporter(exporter).build();
                 let subscriber = tracing_subscriber::registry().with(otel::layer(&tracers));
                 // For the rest of this process, which counts one row.

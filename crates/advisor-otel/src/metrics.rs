@@ -1,5 +1,7 @@
 //! `GenAiMetrics`: a span processor that records metrics when spans end.
 
+use std::collections::{HashMap, HashSet};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use opentelemetry::metrics::{Counter, Histogram, Meter};
@@ -7,11 +9,9 @@ use opentelemetry::{Context, KeyValue, Value};
 use opentelemetry_sdk::error::OTelSdkResult;
 use opentelemetry_sdk::trace::{Span, SpanData, SpanProcessor};
 
-use crate::Conventions;
-use crate::bounded::BoundedValues;
 use crate::names::{
-    ERROR, FIRST_CHUNK, INPUT, MetricNames, OPERATION, OUTPUT, PROVIDER, REQUEST_MODEL, RESPONSE_MODEL,
-    TOOL_NAME, TokenMetrics, translate, whole,
+    AGENT_METRIC, CALL_METRIC, ERROR, FIRST_CHUNK, FIRST_CHUNK_METRIC, MODALITY, OPERATION, PROVIDER,
+    REQUEST_MODEL, RESPONSE_MODEL, TOKEN_METRICS, TOOL_METRIC, TOOL_NAME, translate, whole,
 };
 use crate::spans::{ChainSpan, attribute};
 
@@ -23,12 +23,6 @@ const TIMES: [f64; 14] =
     [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92];
 /// The boundaries of times of a turn, in seconds.
 const AGENT_TIMES: [f64; 13] = [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 51.2, 102.4, 204.8, 409.6];
-/// The boundaries of token counts.
-const TOKENS: [f64; 14] = [
-    1.0, 4.0, 16.0, 64.0, 256.0, 1024.0, 4096.0, 16384.0, 65536.0, 262_144.0, 1_048_576.0, 4_194_304.0,
-    16_777_216.0, 67_108_864.0,
-];
-
 /// Makes metrics of the spans of a chain when they end: durations, tokens and the time to the first chunk.
 ///
 /// It is a processor of the tracer provider, so it counts only spans that are recorded. A sampler that drops spans
@@ -39,48 +33,29 @@ const TOKENS: [f64; 14] = [
 /// in no metric.
 #[derive(Debug)]
 pub struct GenAiMetrics {
-    conventions: Conventions,
     names: BoundedValues,
     call: Histogram<f64>,
-    first_chunk: Option<Histogram<f64>>,
-    tokens: Tokens,
-    tool: Option<Histogram<f64>>,
-    agent: Option<Histogram<f64>>,
-}
-
-#[derive(Debug)]
-enum Tokens {
-    ByType { histogram: Histogram<u64>, attribute: &'static str },
-    Counters { counters: Vec<(&'static str, Counter<u64>)>, modality: &'static str },
+    first_chunk: Histogram<f64>,
+    tokens: Vec<(&'static str, Counter<u64>)>,
+    tool: Histogram<f64>,
+    agent: Histogram<f64>,
 }
 
 impl GenAiMetrics {
-    /// Creates the instruments of `conventions` in `meter`.
+    /// Creates the instruments in `meter`.
     #[must_use]
-    pub fn new(meter: &Meter, conventions: Conventions) -> Self {
-        let names = MetricNames::of(conventions);
+    pub fn new(meter: &Meter) -> Self {
         let times = |name: &'static str, boundaries: &[f64]| {
             meter.f64_histogram(name).with_unit("s").with_boundaries(boundaries.to_vec()).build()
         };
-        let tokens = match names.tokens {
-            TokenMetrics::ByType { metric, attribute } => {
-                let histogram = meter.u64_histogram(metric).with_unit("{token}");
-                Tokens::ByType { histogram: histogram.with_boundaries(TOKENS.to_vec()).build(), attribute }
-            }
-            TokenMetrics::Counters { counters, modality } => {
-                let counter = |name: &'static str| meter.u64_counter(name).with_unit("{token}").build();
-                let counters = counters.iter().map(|(own, name)| (*own, counter(name))).collect();
-                Tokens::Counters { counters, modality }
-            }
-        };
+        let counter = |name: &'static str| meter.u64_counter(name).with_unit("{token}").build();
         Self {
-            conventions,
             names: BoundedValues::new(MAX_NAMES),
-            call: times(names.call, &TIMES),
-            first_chunk: names.first_chunk.map(|name| times(name, &TIMES)),
-            tokens,
-            tool: names.tool.map(|name| times(name, &TIMES)),
-            agent: names.agent.map(|name| times(name, &AGENT_TIMES)),
+            call: times(CALL_METRIC, &TIMES),
+            first_chunk: times(FIRST_CHUNK_METRIC, &TIMES),
+            tokens: TOKEN_METRICS.map(|(own, name)| (own, counter(name))).into(),
+            tool: times(TOOL_METRIC, &TIMES),
+            agent: times(AGENT_METRIC, &AGENT_TIMES),
         }
     }
 
@@ -95,36 +70,21 @@ impl GenAiMetrics {
         let label = |name: &&'static str| {
             Some(KeyValue::new(*name, self.names.bound(name, attribute(span, name)?.clone())))
         };
-        names.iter().filter_map(label).filter_map(|label| translate(label, self.conventions)).collect()
+        names.iter().filter_map(label).map(translate).collect()
     }
 
     fn note_call(&self, span: &SpanData) {
         let mut labels = self.labels(span, &[OPERATION, PROVIDER, REQUEST_MODEL, RESPONSE_MODEL]);
-        if let (Some(histogram), Some(Value::F64(seconds))) =
-            (&self.first_chunk, attribute(span, FIRST_CHUNK))
-        {
-            histogram.record(*seconds, &labels);
+        if let Some(Value::F64(seconds)) = attribute(span, FIRST_CHUNK) {
+            self.first_chunk.record(*seconds, &labels);
         }
-        match &self.tokens {
-            Tokens::ByType { histogram, attribute } => {
-                for (name, kind) in [(INPUT, "input"), (OUTPUT, "output")] {
-                    if let Some(count) = count(span, name) {
-                        labels.push(KeyValue::new(*attribute, kind));
-                        histogram.record(count, &labels);
-                        labels.pop();
-                    }
-                }
-            }
-            Tokens::Counters { counters, modality } => {
-                labels.push(KeyValue::new(*modality, "unknown"));
-                for (name, counter) in counters {
-                    if let Some(count) = count(span, name) {
-                        counter.add(count, &labels);
-                    }
-                }
-                labels.pop();
+        labels.push(KeyValue::new(MODALITY, "unknown"));
+        for (name, counter) in &self.tokens {
+            if let Some(count) = count(span, name) {
+                counter.add(count, &labels);
             }
         }
+        labels.pop();
         labels.extend(self.labels(span, &[ERROR]));
         self.call.record(seconds(span), &labels);
     }
@@ -152,9 +112,7 @@ impl SpanProcessor for GenAiMetrics {
             Some(ChainSpan::Turn) => (&self.agent, &[OPERATION, ERROR]),
             Some(ChainSpan::Round) | None => return,
         };
-        if let Some(histogram) = histogram {
-            histogram.record(seconds(&span), &self.labels(&span, labels));
-        }
+        histogram.record(seconds(&span), &self.labels(&span, labels));
     }
 
     fn force_flush(&self) -> OTelSdkResult {
@@ -163,5 +121,43 @@ impl SpanProcessor for GenAiMetrics {
 
     fn shutdown_with_timeout(&self, _: Duration) -> OTelSdkResult {
         Ok(())
+    }
+}
+
+/// The attributes whose values come from callers and servers.
+const FROM_OUTSIDE: [&str; 3] = [REQUEST_MODEL, RESPONSE_MODEL, TOOL_NAME];
+
+/// The value in place of all further ones. The conventions of HTTP and errors have it for unknown values, too.
+const OTHER: &str = "_OTHER";
+
+/// The first values of each attribute from outside. All further ones are one value.
+#[derive(Debug)]
+pub(crate) struct BoundedValues {
+    max: usize,
+    seen: Mutex<HashMap<&'static str, HashSet<String>>>,
+}
+
+impl BoundedValues {
+    pub(crate) fn new(max: usize) -> Self {
+        Self { max, seen: Mutex::default() }
+    }
+
+    /// Returns the value, or `_OTHER` if it is new and the attribute has its maximum of values.
+    pub(crate) fn bound(&self, name: &'static str, value: Value) -> Value {
+        if !FROM_OUTSIDE.contains(&name) {
+            return value;
+        }
+        // Code under the lock never leaves the sets inconsistent.
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let seen = seen.entry(name).or_default();
+        let text = value.as_str();
+        if seen.contains(&*text) {
+            return value;
+        }
+        if seen.len() >= self.max {
+            return Value::from(OTHER);
+        }
+        seen.insert(text.into_owned());
+        value
     }
 }

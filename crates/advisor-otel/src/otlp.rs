@@ -21,7 +21,7 @@ use tracing::Subscriber;
 use tracing_subscriber::Layer;
 use tracing_subscriber::registry::LookupSpan;
 
-use crate::{Conventions, GenAiExporter, GenAiMetrics};
+use crate::{GenAiExporter, GenAiMetrics};
 
 /// The maximum time of a request to the collector.
 const SEND_TIMEOUT: Duration = Duration::from_secs(10);
@@ -42,11 +42,10 @@ const SIGNAL_ENDPOINTS: [&str; 2] =
 pub struct Otlp {
     endpoint: Option<String>,
     service_name: Option<String>,
-    conventions: Conventions,
 }
 
 impl Otlp {
-    /// Creates settings that leave everything to the environment, with the latest conventions.
+    /// Creates settings that leave everything to the environment.
     pub fn new() -> Self {
         Self::default()
     }
@@ -59,11 +58,6 @@ impl Otlp {
     /// Sets the name of this service.
     pub fn with_service_name(self, name: impl Into<String>) -> Self {
         Self { service_name: Some(name.into()), ..self }
-    }
-
-    /// Sets the version of the conventions.
-    pub fn with_conventions(self, conventions: Conventions) -> Self {
-        Self { conventions, ..self }
     }
 
     /// Starts the threads that send, one of them with a runtime for HTTP. They end with the guard.
@@ -88,8 +82,8 @@ impl Otlp {
             .build();
         let tracers = SdkTracerProvider::builder()
             .with_resource(resource)
-            .with_span_processor(GenAiMetrics::new(&meters.meter("advisor-chain"), self.conventions))
-            .with_batch_exporter(GenAiExporter::new(span_exporter, self.conventions))
+            .with_span_processor(GenAiMetrics::new(&meters.meter("advisor-chain")))
+            .with_batch_exporter(GenAiExporter::new(span_exporter))
             .build();
         Ok(OtlpGuard { tracers, meters, runtime: Some(runtime) })
     }
@@ -137,10 +131,7 @@ impl Otlp {
 /// Shows no address: it may have a password.
 impl fmt::Debug for Otlp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Otlp")
-            .field("service_name", &self.service_name)
-            .field("conventions", &self.conventions)
-            .finish_non_exhaustive()
+        f.debug_struct("Otlp").field("service_name", &self.service_name).finish_non_exhaustive()
     }
 }
 

@@ -20,8 +20,8 @@ const MAX_BYTES: usize = 64 << 10;
 /// texts, reasoning, arguments and results of tools. Bytes of media are not, nor is the query of an address, which may
 /// be a key.
 ///
-/// Only the exported span gets it, as JSON, and only if it is recorded; logs do not. Conventions 1.36 have no such
-/// attributes, so that version exports none. An answer that fails or is dropped has no messages.
+/// Only the exported span gets it, as JSON, and only if it is recorded; logs do not. An answer that fails or
+/// is dropped has no messages.
 ///
 /// # Example
 /// ```

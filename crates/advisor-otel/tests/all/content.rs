@@ -2,21 +2,21 @@
 
 use crate::support::{CONTENT, client, install, install_layer, model, run};
 use advisor_core::ChatModel;
-use advisor_otel::{Conventions, GenAiExporter, RecordContent};
+use advisor_otel::{GenAiExporter, RecordContent};
 use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider, SpanData};
 use serde_json::{Value, json};
 use tracing_subscriber::Layer;
 use tracing_subscriber::filter::filter_fn;
 
-fn tracers(exported: &InMemorySpanExporter, conventions: Conventions) -> SdkTracerProvider {
-    let exporter = GenAiExporter::new(exported.clone(), conventions);
+fn tracers(exported: &InMemorySpanExporter) -> SdkTracerProvider {
+    let exporter = GenAiExporter::new(exported.clone());
     SdkTracerProvider::builder().with_simple_exporter(exporter).build()
 }
 
-async fn spans(conventions: Conventions, model: impl ChatModel) -> Vec<SpanData> {
+async fn spans(model: impl ChatModel) -> Vec<SpanData> {
     let exported = InMemorySpanExporter::default();
     // Its shutdown empties the exporter.
-    let tracers = tracers(&exported, conventions);
+    let tracers = tracers(&exported);
     let installed = install(&tracers);
     run(&client(model)).await;
     drop(installed);
@@ -32,20 +32,15 @@ fn messages(span: &SpanData, name: &str) -> Value {
 
 #[tokio::test]
 async fn law_r3_content_is_recorded_only_if_asked_for() {
-    for conventions in [Conventions::V1_36, Conventions::V1_41, Conventions::GenAi0_1] {
-        assert!(!format!("{:?}", spans(conventions, model()).await).contains(CONTENT));
-        let with = spans(conventions, RecordContent::new(model())).await;
-        for span in with {
-            let has_names = conventions != Conventions::V1_36;
-            let expected = has_names && span.name.starts_with("chat");
-            assert_eq!(format!("{span:?}").contains(CONTENT), expected, "{span:?}");
-        }
+    assert!(!format!("{:?}", spans(model()).await).contains(CONTENT));
+    for span in spans(RecordContent::new(model())).await {
+        assert_eq!(format!("{span:?}").contains(CONTENT), span.name.starts_with("chat"), "{span:?}");
     }
 }
 
 #[tokio::test]
 async fn content_is_messages_of_request_and_answer() {
-    let spans = spans(Conventions::GenAi0_1, RecordContent::new(model())).await;
+    let spans = spans(RecordContent::new(model())).await;
     let calls: Vec<_> = spans.iter().filter(|span| span.name.starts_with("chat")).collect();
     let text = |content: &str| json!({"type": "text", "content": content});
     let call =
@@ -72,7 +67,7 @@ async fn content_is_messages_of_request_and_answer() {
 #[tokio::test]
 async fn law_r3_content_goes_to_no_other_span() {
     let exported = InMemorySpanExporter::default();
-    let tracers = tracers(&exported, Conventions::GenAi0_1);
+    let tracers = tracers(&exported);
     let without_calls = filter_fn(|metadata| metadata.name() != "model_call");
     let layer = without_calls.and_then(advisor_otel::layer(&tracers));
     let installed = install_layer(layer);

@@ -1,11 +1,11 @@
-//! Tests of the metrics of a turn, compared with a file per version of the conventions.
+//! Tests of the metrics of a turn.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use crate::support::{CONTENT, assert_golden, client, install, model, run};
 use advisor_core::{ChatClient, Delta, FinishReason, ToolDefinition};
-use advisor_otel::{Conventions, GenAiMetrics};
+use advisor_otel::GenAiMetrics;
 use advisor_testkit::{Answer, ScriptedModel};
 use opentelemetry::KeyValue;
 use opentelemetry::metrics::{Meter, MeterProvider};
@@ -15,13 +15,9 @@ use opentelemetry_sdk::trace::SdkTracerProvider;
 use serde_json::Value;
 use tool_call_advisor::{FnTool, ToolCallAdvisor};
 
-const VERSIONS: [(Conventions, &str); 3] =
-    [(Conventions::V1_36, "1.36"), (Conventions::V1_41, "1.41"), (Conventions::GenAi0_1, "0.1")];
-
 /// Runs the turn and returns its metrics.
-async fn metrics(conventions: Conventions) -> Vec<ResourceMetrics> {
-    let create = |meter: &Meter| GenAiMetrics::new(meter, conventions);
-    measured(create, run(&client(model()))).await
+async fn metrics() -> Vec<ResourceMetrics> {
+    measured(GenAiMetrics::new, run(&client(model()))).await
 }
 
 /// Returns the metrics of a turn.
@@ -82,18 +78,14 @@ fn written(metrics: &[ResourceMetrics]) -> String {
 }
 
 #[tokio::test]
-async fn metrics_have_names_of_each_version() {
-    for (conventions, version) in VERSIONS {
-        assert_golden(&format!("metrics-{version}.txt"), &written(&metrics(conventions).await));
-    }
+async fn metrics_have_names_of_the_conventions() {
+    assert_golden("metrics.txt", &written(&metrics().await));
 }
 
 #[tokio::test]
 async fn law_r3_metrics_have_no_content() {
-    for (conventions, _) in VERSIONS {
-        let metrics = metrics(conventions).await;
-        assert!(!format!("{metrics:?}").contains(CONTENT), "{metrics:?}");
-    }
+    let metrics = metrics().await;
+    assert!(!format!("{metrics:?}").contains(CONTENT), "{metrics:?}");
 }
 
 /// A model that calls these tools, one in each round, and names itself after the round.
@@ -113,7 +105,7 @@ async fn values_of(attribute: &str, model: ScriptedModel, max_names: usize) -> B
     let client = ChatClient::builder(model).advisor(ToolCallAdvisor::new());
     let client = ["a", "b", "c"].into_iter().fold(client, |client, name| client.tool(tool(name)));
     let client = client.build().unwrap();
-    let create = |meter: &Meter| GenAiMetrics::new(meter, Conventions::default()).with_max_names(max_names);
+    let create = |meter: &Meter| GenAiMetrics::new(meter).with_max_names(max_names);
     let turn = async { assert_eq!(client.prompt().user("Go.").call().await.unwrap().text(), "Done.") };
     let text = written(&measured(create, turn).await);
     let labels = text.split_whitespace().filter_map(|label| label.strip_prefix(attribute)?.strip_prefix('='));

@@ -1,22 +1,19 @@
-//! Tests of the spans of a turn, compared with a file per version of the conventions.
+//! Tests of the spans of a turn.
 
 use std::fmt::Write;
 
 use crate::support::{CONTENT, Grok, assert_golden, client, install, model, run};
 use advisor_core::{AdvisorChain, ChatRequest, Error, ErrorKind, Phase, from_fn};
-use advisor_otel::{Conventions, GenAiExporter};
+use advisor_otel::GenAiExporter;
 use advisor_testkit::{Answer, ScriptedModel};
 use opentelemetry::trace::Status;
 use opentelemetry::{KeyValue, Value};
 use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider, SpanData};
 
-const VERSIONS: [(Conventions, &str); 3] =
-    [(Conventions::V1_36, "1.36"), (Conventions::V1_41, "1.41"), (Conventions::GenAi0_1, "0.1")];
-
 /// Runs the turn and returns its spans, in the order in which they ended.
-async fn spans(conventions: Conventions) -> Vec<SpanData> {
+async fn spans() -> Vec<SpanData> {
     let exported = InMemorySpanExporter::default();
-    let exporter = GenAiExporter::new(exported.clone(), conventions);
+    let exporter = GenAiExporter::new(exported.clone());
     let provider = SdkTracerProvider::builder().with_simple_exporter(exporter).build();
     let installed = install(&provider);
     run(&client(model())).await;
@@ -51,17 +48,15 @@ fn attribute(attribute: &KeyValue) -> String {
 }
 
 #[tokio::test]
-async fn spans_have_names_of_each_version() {
-    for (conventions, version) in VERSIONS {
-        assert_golden(&format!("spans-{version}.txt"), &written(&spans(conventions).await));
-    }
+async fn spans_have_names_of_the_conventions() {
+    assert_golden("spans.txt", &written(&spans().await));
 }
 
 /// A repeated call of a round has the next number; the round keeps its own.
 #[tokio::test]
 async fn numbers_of_rounds_and_of_model_calls_are_apart() {
     let exported = InMemorySpanExporter::default();
-    let exporter = GenAiExporter::new(exported.clone(), Conventions::GenAi0_1);
+    let exporter = GenAiExporter::new(exported.clone());
     let provider = SdkTracerProvider::builder().with_simple_exporter(exporter).build();
     let installed = install(&provider);
     let twice = from_fn("twice", |request: ChatRequest, next: AdvisorChain| async move {
@@ -87,15 +82,13 @@ async fn numbers_of_rounds_and_of_model_calls_are_apart() {
 
 #[tokio::test]
 async fn law_r3_exported_spans_have_no_content() {
-    for (conventions, _) in VERSIONS {
-        let spans = spans(conventions).await;
-        assert!(!format!("{spans:?}").contains(CONTENT), "{spans:?}");
-    }
+    let spans = spans().await;
+    assert!(!format!("{spans:?}").contains(CONTENT), "{spans:?}");
 }
 
 #[tokio::test]
 async fn law_o7_exported_spans_end_in_order_of_the_turn() {
-    let spans = spans(Conventions::GenAi0_1).await;
+    let spans = spans().await;
     let names: Vec<_> = spans.iter().map(|span| &*span.name).collect();
     let round = ["chat grok-9", "round"];
     let mut expected = round.to_vec();
@@ -111,7 +104,7 @@ async fn law_o7_exported_spans_end_in_order_of_the_turn() {
 #[tokio::test]
 async fn law_r3_failed_turn_has_kind_of_error_and_no_text() {
     let exported = InMemorySpanExporter::default();
-    let exporter = GenAiExporter::new(exported.clone(), Conventions::GenAi0_1);
+    let exporter = GenAiExporter::new(exported.clone());
     let provider = SdkTracerProvider::builder().with_simple_exporter(exporter).build();
     let installed = install(&provider);
     let refused = Answer::refused(Error::new(ErrorKind::Authentication, CONTENT));
@@ -133,7 +126,7 @@ async fn law_r3_failed_turn_has_kind_of_error_and_no_text() {
 #[tokio::test]
 async fn spans_of_others_stay_as_they_are() {
     let exported = InMemorySpanExporter::default();
-    let exporter = GenAiExporter::new(exported.clone(), Conventions::V1_36);
+    let exporter = GenAiExporter::new(exported.clone());
     let provider = SdkTracerProvider::builder().with_simple_exporter(exporter).build();
     let installed = install(&provider);
     tracing::info_span!("turn", gen_ai.provider.name = "xai", turn.id = 7).in_scope(|| ());

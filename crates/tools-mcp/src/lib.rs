@@ -8,8 +8,6 @@ mod server;
 #[cfg(feature = "client")]
 pub use client::McpTools;
 #[cfg(feature = "client")]
-pub use client::catalog::DuplicateTool;
-#[cfg(feature = "client")]
 pub use client::server::McpServer;
 #[cfg(feature = "server")]
 pub use server::ChainServer;

@@ -1,4 +1,4 @@
-//! `Catalog`: the bounded list of a server as definitions and tools; `DuplicateTool`.
+//! `Catalog`: the bounded list of a server as definitions and tools, whose names all providers accept.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Once};
@@ -8,12 +8,12 @@ use rmcp::model::{
     ClientRequest, ListToolsRequest, PaginatedRequestParams, ServerResult, Tool, ToolAnnotations,
 };
 use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
 use tokio::time::error::Elapsed;
 
 use super::connection::Connection;
 use super::failure;
 use super::link::Link;
-use super::names::provider_name;
 use super::server::{Annotations, McpServer};
 use super::tool::McpTool;
 
@@ -26,31 +26,10 @@ const MOST_BYTES: usize = 4 << 20;
 /// The bytes that one schema may have.
 const MOST_SCHEMA_BYTES: usize = 256 << 10;
 
-/// A tool of a server that is left out, since another tool has its name.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct DuplicateTool {
-    /// The name that both have in requests.
-    pub name: Text,
-    /// The server's name of the tool that is left out.
-    pub left_out: Text,
-    /// The name of the server that it is a tool of.
-    pub server: Text,
-}
-
-impl From<&McpTool> for DuplicateTool {
-    fn from(tool: &McpTool) -> Self {
-        let server = tool.link.server.settings.name.as_str().into();
-        Self { name: tool.definition.name.clone(), left_out: tool.name.clone(), server }
-    }
-}
-
 /// The tools of a server at one time.
 pub(super) struct Catalog {
     pub(super) tools: Vec<Listed>,
     pub(super) set: ToolSet,
-    /// Those that are left out, since an earlier tool of the list has their name.
-    pub(super) duplicates: Vec<DuplicateTool>,
 }
 
 /// A tool of a list.
@@ -92,7 +71,7 @@ impl Catalog {
                 format!("the MCP server `{name}` did not list its tools within {} s", timeout.as_secs_f64());
             Error::new(ErrorKind::Timeout, text).with_source(elapsed)
         })??;
-        let (mut tools, mut duplicates) = (Vec::<Listed>::new(), Vec::new());
+        let mut tools = Vec::<Listed>::new();
         let kept = listed.into_iter().filter(|tool| (server.settings.filter)(&tool.name));
         for tool in kept.map(|tool| mcp_tool(tool, link)) {
             if tool.definition.parameters.to_string().len() > MOST_SCHEMA_BYTES {
@@ -107,13 +86,12 @@ impl Catalog {
                     tool = name,
                     "an MCP server has two tools of one name; the second is left out"
                 );
-                duplicates.push(DuplicateTool::from(&tool));
                 continue;
             }
             tools.push(Listed::new(tool, before));
         }
         let set = tools.iter().map(|known| Arc::clone(&known.tool) as Arc<dyn advisor_core::Tool>).collect();
-        Ok(Arc::new(Self { tools, set, duplicates }))
+        Ok(Arc::new(Self { tools, set }))
     }
 
     /// Returns the tool of this name in requests.
@@ -191,5 +169,55 @@ fn effect(annotations: &ToolAnnotations) -> Option<Effect> {
         (Some(true), _) => Some(Effect::Pure),
         (_, Some(true)) => Some(Effect::Idempotent),
         _ => None,
+    }
+}
+
+/// The longest name that all providers accept.
+const LONGEST: usize = 64;
+
+/// Bytes of the hash in a changed name, two letters each.
+const HASH: usize = 4;
+
+/// Returns the name of a tool for providers: the prefix and the server's name, if all providers accept them.
+///
+/// Otherwise other characters become `_`, the name is cut, and a hash of it follows. Of names that still become equal,
+/// the first stays.
+pub(super) fn provider_name(prefix: &str, name: &str) -> String {
+    let whole = format!("{prefix}{name}");
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    if !name.is_empty() && whole.len() <= LONGEST && whole.chars().all(fits) {
+        return whole;
+    }
+    let hash: String = Sha256::digest(&whole).iter().take(HASH).map(|byte| format!("{byte:02x}")).collect();
+    let kept = LONGEST - 2 * HASH - 1;
+    let fitting: String = whole.chars().map(|c| if fits(c) { c } else { '_' }).take(kept).collect();
+    format!("{fitting}_{hash}")
+}
+
+#[cfg(test)]
+mod tests {
+    use advisor_core::ToolDefinition;
+
+    use super::*;
+
+    #[test]
+    fn fitting_names_stay() {
+        assert_eq!(provider_name("", "read_file"), "read_file");
+        assert_eq!(provider_name("fs.", "read-file"), "fs.read-file");
+        assert_eq!(provider_name("", &"a".repeat(64)), "a".repeat(64));
+    }
+
+    #[test]
+    fn other_names_become_stable_valid_and_different() {
+        let long = ["a".repeat(65), format!("{}b", "a".repeat(64))];
+        let names =
+            ["", "search docs", "search_docs ", "search/docs", "naïve", "\u{1b}[2J", &long[0], &long[1]];
+        let changed: Vec<_> = names.iter().map(|name| provider_name("", name)).collect();
+        assert_eq!(changed, names.map(|name| provider_name("", name)));
+        for (at, name) in changed.iter().enumerate() {
+            ToolDefinition::new(name.as_str(), "", serde_json::Value::Null).validate().unwrap();
+            assert!(!changed[..at].contains(name), "{name}");
+        }
+        assert_eq!(changed[1], "search_docs_0017ff16");
     }
 }

@@ -27,9 +27,8 @@ use tokio::task::JoinSet;
 use tracing::Instrument;
 
 use super::failure;
-use super::http_client::HttpClient;
+use super::http_client::{HttpClient, http_client};
 use super::server::{Address, HttpAddress, McpServer};
-use super::tls;
 use super::watched::{Notifications, Watched};
 
 /// The time for an orderly end. A process that has not ended by then is killed.
@@ -189,7 +188,7 @@ fn http(address: &HttpAddress) -> Result<impl Transport<RoleClient> + use<>> {
     if let Some(bearer) = &address.bearer {
         config = config.auth_header(bearer.expose_secret());
     }
-    Ok(StreamableHttpClientTransport::with_client(HttpClient::new(tls::http_client(&address.url)?), config))
+    Ok(StreamableHttpClientTransport::with_client(HttpClient::new(http_client(&address.url)?), config))
 }
 
 /// Asks a server of a newer protocol to announce other lists of tools. Older ones do so unasked.

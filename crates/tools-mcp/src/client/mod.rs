@@ -1,17 +1,13 @@
 //! `McpTools`: the tools of a connected server, as a set or as an advisor.
 
-mod attempted;
-pub(crate) mod catalog;
+mod catalog;
 mod connection;
 mod content;
 mod failure;
 mod http_client;
 mod link;
-mod merged;
-mod names;
 mod offer;
 pub(crate) mod server;
-mod tls;
 mod tool;
 mod watched;
 
@@ -23,10 +19,9 @@ use advisor_core::{
     async_trait,
 };
 
-use self::attempted::Attempted;
-use self::catalog::{Catalog, DuplicateTool};
-use self::link::Link;
-use self::merged::MergedSets;
+use self::catalog::Catalog;
+use self::link::{Attempted, Link};
+use self::offer::MergedSets;
 use self::server::McpServer;
 
 /// The tools of a connected MCP server. Cheap to clone.
@@ -75,7 +70,7 @@ use self::server::McpServer;
 ///
 /// # Errors
 /// As an advisor it leaves out, with a warning, a tool that the chain does not accept, such as one with an invalid schema,
-/// and one whose name another tool has ([`duplicates`](Self::duplicates)): a tool of the request, or one that another
+/// and one whose name another tool has: a tool of the request, or one that another
 /// server announced earlier, wherever the two stand in the chain. If the server cannot be reached, it adds the last known
 /// tools.
 ///
@@ -94,8 +89,6 @@ struct Listing {
     current: Arc<Attempted<Arc<Catalog>>>,
     /// The list that was read last.
     last: Option<Arc<Catalog>>,
-    /// The tools of `last` that were left out so far, since another tool has their name.
-    duplicates: Vec<DuplicateTool>,
     merged: MergedSets,
 }
 
@@ -115,13 +108,6 @@ impl McpTools {
         Ok(self.catalog().await?.set.clone())
     }
 
-    /// Returns the tools that were left out since another tool has their name. These are tools of the last list, in the
-    /// rounds so far, and those of other servers that announced the name of one of them later.
-    #[must_use]
-    pub fn duplicates(&self) -> Vec<DuplicateTool> {
-        self.listing().duplicates.clone()
-    }
-
     /// Closes the connection and waits until it is closed, at most 10 seconds. A later use connects again.
     pub async fn close(&self) {
         if let Some(connection) = self.link.take() {
@@ -134,12 +120,7 @@ impl McpTools {
         let current = self.listing_of(connection.list());
         let before = self.listing().last.clone();
         let catalog = current.get(Catalog::read(&self.link, &connection, before.as_deref())).await?;
-        let mut listing = self.listing();
-        if !listing.last.as_ref().is_some_and(|last| Arc::ptr_eq(last, &catalog)) {
-            listing.duplicates.clone_from(&catalog.duplicates);
-            listing.last = Some(Arc::clone(&catalog));
-        }
-        drop(listing);
+        self.listing().last = Some(Arc::clone(&catalog));
         Ok(catalog)
     }
 

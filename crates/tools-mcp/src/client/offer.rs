@@ -1,12 +1,14 @@
 //! The tools of a round: a request's own, and those of the server that the chain accepts and that have their names
 //! first.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use advisor_core::{AdvisorChain, ChatRequest, Tool, ToolSet, Turn};
 
 use super::McpTools;
-use super::catalog::{Catalog, DuplicateTool, Listed};
+use super::catalog::{Catalog, Listed};
 use super::failure;
 
 /// The lists that the servers of a turn have offered. An extension of the turn.
@@ -85,7 +87,7 @@ impl McpTools {
         for listed in catalog.tools.iter().filter(|listed| keep(listed)) {
             if let Some(known) = base.find(&listed.tool.definition.name) {
                 let newer = offered.entry(known).filter(|known| known.since > listed.since);
-                self.leave_out(newer.unwrap_or(listed));
+                warn(newer.unwrap_or(listed), "another tool has its name");
                 if newer.is_none() {
                     continue;
                 }
@@ -93,15 +95,6 @@ impl McpTools {
             all.insert(Arc::clone(&listed.tool) as Arc<dyn Tool>);
         }
         all
-    }
-
-    fn leave_out(&self, listed: &Listed) {
-        warn(listed, "another tool has its name");
-        let duplicate = DuplicateTool::from(&*listed.tool);
-        let mut listing = self.listing();
-        if !listing.duplicates.contains(&duplicate) {
-            listing.duplicates.push(duplicate);
-        }
     }
 
     /// Checks a tool alone. Warns about a refused one.
@@ -122,4 +115,40 @@ fn warn(listed: &Listed, reason: &str) {
         let (tool, reason) = (failure::logged(&listed.tool.name), failure::logged(reason));
         tracing::warn!(server, tool, reason, "a tool of an MCP server is left out");
     });
+}
+
+/// The number of sets that are kept. A client has one, and so has each turn with further tools.
+const KEPT: usize = 8;
+
+/// The identity of a set, kept with it. A changed set has another one.
+struct Identity(u64);
+
+fn identity(set: &ToolSet) -> u64 {
+    static SETS: AtomicU64 = AtomicU64::new(0);
+    set.wire_form(|_| Identity(SETS.fetch_add(1, Ordering::Relaxed))).0
+}
+
+/// The sets made of other sets and the tools of a server, so that a turn of fifty rounds serialises its tools once.
+#[derive(Default)]
+pub(super) struct MergedSets(VecDeque<Merged>);
+
+struct Merged {
+    base: u64,
+    catalog: Arc<Catalog>,
+    set: ToolSet,
+}
+
+impl MergedSets {
+    /// Returns the sets that were made of these: one, or several for chains that accept different tools.
+    pub(super) fn find(&self, base: &ToolSet, catalog: &Arc<Catalog>) -> Vec<ToolSet> {
+        let base = identity(base);
+        let found = self.0.iter().filter(|known| known.base == base && Arc::ptr_eq(&known.catalog, catalog));
+        found.map(|known| known.set.clone()).collect()
+    }
+
+    /// Keeps a set. The oldest one is forgotten.
+    pub(super) fn keep(&mut self, base: &ToolSet, catalog: Arc<Catalog>, set: ToolSet) {
+        self.0.truncate(KEPT - 1);
+        self.0.push_front(Merged { base: identity(base), catalog, set });
+    }
 }

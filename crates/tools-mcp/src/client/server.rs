@@ -15,7 +15,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::process::Command;
 
 use super::McpTools;
-use super::tls::{has_secrets, is_open};
+use super::http_client::{has_secrets, is_open};
 
 /// A byte stream to a server.
 pub(super) trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -316,14 +316,7 @@ impl fmt::Debug for McpServer {
         f.debug_struct("McpServer")
             .field("name", &self.settings.name)
             .field("address", &kind)
-            .field("prefix", &self.settings.prefix)
-            .field("annotations", &self.settings.annotations)
-            .field("connect_timeout", &self.settings.connect_timeout)
-            .field("timeout", &self.settings.timeout)
-            .field("longest_call", &self.settings.longest_call)
-            .field("max_tools", &self.settings.max_tools)
-            .field("max_result_bytes", &self.settings.max_result_bytes)
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 

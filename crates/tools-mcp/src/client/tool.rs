@@ -43,13 +43,8 @@ impl Tool for McpTool {
     async fn run(&self, invocation: ToolInvocation) -> Result<ToolOutput, ToolError> {
         let server = self.link.server.settings.name.as_str();
         let outcome = self.call(invocation.arguments, &invocation.progress).await;
-        let word = outcome.as_ref().map_or_else(Failure::word, |_| "ok");
-        tracing::debug!(
-            server,
-            tool = failure::logged(&self.name),
-            outcome = word,
-            "an MCP server was called"
-        );
+        let (tool, is_ok) = (failure::logged(&self.name), outcome.is_ok());
+        tracing::debug!(server, tool, is_ok, "an MCP server was called");
         outcome.map_err(|failure| failure.into_error(server))
     }
 }
@@ -185,22 +180,6 @@ enum Failure {
 }
 
 impl Failure {
-    fn word(&self) -> &'static str {
-        match self {
-            Self::NotReached(_) => "not_reached",
-            Self::Gone => "gone",
-            Self::TimedOut(_) => "timed_out",
-            Self::TooLong(_) => "too_long",
-            Self::Tool(_) => "tool_error",
-            Self::Refused(_) => "refused",
-            Self::NotRun(_) => "not_run",
-            Self::Failed(_) => "failed",
-            Self::Cancelled => "cancelled",
-            Self::AsksForInput => "asks_for_input",
-            Self::Foreign => "foreign",
-        }
-    }
-
     fn into_error(self, server: &str) -> ToolError {
         let unknown = "the outcome is unknown";
         ToolError::new(match self {

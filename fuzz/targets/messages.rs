@@ -1,4 +1,4 @@
-//! Checks that any split of any body of the Messages API gives the same chunks or error, also without the fast path.
+//! Checks that any split of any body of the Messages API gives the same chunks or error.
 //! A complete answer can go back to the server.
 //!
 //! The input is a digit (seed of the split), then the body.
@@ -10,7 +10,7 @@ mod common;
 use std::sync::{Arc, Mutex};
 
 use advisor_core::{ChatModel, ChatRequest, ChatResponse, Chunk, Message, ToolResult, Turn, TurnId};
-use advisor_fuzz::{Script, wait_for, with_comments};
+use advisor_fuzz::{Script, wait_for};
 use advisor_testkit::split::random_splits;
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -32,11 +32,6 @@ fuzz_target!(|script: &[u8]| {
         assert_eq!(answer(&pieces), whole, "{} pieces", pieces.len());
     }
     let (mut chunks, error) = whole;
-    if let Some(parsed) = with_comments(body) {
-        let (of_parsed, parsed_error) = answer(&[parsed.as_slice()]);
-        assert_eq!(of_parsed, chunks, "parsed");
-        assert_eq!(parsed_error.map(without_positions), error.clone().map(without_positions), "parsed");
-    }
     let completed = chunks.iter().filter(|chunk| chunk.completed().is_some()).count();
     assert_eq!(completed, usize::from(error.is_none()), "one completion or one error");
     if let Some(Chunk::Completed(response)) = chunks.pop() {
@@ -79,11 +74,6 @@ fn ask(server: &Canned, messages: Vec<Message>) -> (Vec<Chunk>, Option<String>) 
 /// Returns the text of the error, with the partial answer.
 fn told(error: &advisor_core::Error) -> String {
     format!("{:?}: {error}; {:?}", error.kind(), error.partial())
-}
-
-/// Removes digits from the text of an error, since they give its position.
-fn without_positions(text: String) -> String {
-    text.replace(|letter: char| letter.is_ascii_digit(), "")
 }
 
 /// Sends an answer back with a result for each call, and checks the messages of the request.

@@ -109,20 +109,21 @@ impl<'a> Event<'a> {
                     None => key.skip(),
                 }
             })
-        } else if let Some(value) = key.is("modelVersion") {
-            value.text(&mut self.model)
-        } else if let Some(value) = key.is("responseId") {
-            value.text(&mut self.id)
-        } else if let Some(value) = key.is("promptFeedback") {
-            self.is_answer |= value.is_object();
-            value.object(|key| match key.is("blockReason") {
-                Some(value) => value.text(&mut self.block_reason),
-                None => key.skip(),
-            })
-        } else if let Some(value) = key.is("error") {
-            value.raw(&mut self.error)
         } else {
-            key.skip()
+            let (name, value) = key.split()?;
+            match name.spelling() {
+                "modelVersion" => value.text(&mut self.model),
+                "responseId" => value.text(&mut self.id),
+                "error" => value.raw(&mut self.error),
+                "promptFeedback" => {
+                    self.is_answer |= value.is_object();
+                    value.object(|key| match key.is("blockReason") {
+                        Some(value) => value.text(&mut self.block_reason),
+                        None => key.skip(),
+                    })
+                }
+                _ => value.skip(),
+            }
         }
     }
 }
@@ -141,18 +142,16 @@ impl<'a> Candidate<'a> {
                 }),
                 None => key.skip(),
             })
-        } else if let Some(value) = key.is("finishReason") {
-            value.text(&mut self.end.finish_reason)
-        } else if let Some(value) = key.is("finishMessage") {
-            value.text(&mut self.end.finish_message)
-        } else if let Some(value) = key.is("groundingMetadata") {
-            value.value(&mut self.end.grounding)
-        } else if let Some(value) = key.is("urlContextMetadata") {
-            value.value(&mut self.end.url_context)
-        } else if let Some(value) = key.is("citationMetadata") {
-            value.value(&mut self.end.citations)
         } else {
-            key.skip()
+            let (name, value) = key.split()?;
+            match name.spelling() {
+                "finishReason" => value.text(&mut self.end.finish_reason),
+                "finishMessage" => value.text(&mut self.end.finish_message),
+                "groundingMetadata" => value.value(&mut self.end.grounding),
+                "urlContextMetadata" => value.value(&mut self.end.url_context),
+                "citationMetadata" => value.value(&mut self.end.citations),
+                _ => value.skip(),
+            }
         }
     }
 }
@@ -161,24 +160,25 @@ impl<'a> Part<'a> {
     fn read(&mut self, json: Json<'a>) -> Option<Json<'a>> {
         let rest = json.object(|key| {
             if let Some(value) = key.is("text") {
-                value.text(&mut self.text)
-            } else if let Some(value) = key.is(THOUGHT) {
-                flag(value, &mut self.is_thought)
-            } else if let Some(value) = key.is(SIGNATURE) {
-                value.text(&mut self.signature)
-            } else if let Some(value) = key.is("functionCall").filter(|value| value.is_object()) {
-                let call = self.call.insert(Call { is_empty: true, ..Call::default() });
-                value.object(|key| call.field(key))
-            } else if let Some(value) = key.is_any(["partMetadata", "mediaResolution", "videoMetadata"]) {
-                value.skip()
-            } else {
-                let (name, value) = key.split()?;
-                let mut other = "";
-                let rest = value.raw(&mut other)?;
-                if self.other.is_empty() && !other.is_empty() {
-                    self.other = name;
+                return value.text(&mut self.text);
+            }
+            let (name, value) = key.split()?;
+            match name.spelling() {
+                THOUGHT => flag(value, &mut self.is_thought),
+                SIGNATURE => value.text(&mut self.signature),
+                "functionCall" if value.is_object() => {
+                    let call = self.call.insert(Call { is_empty: true, ..Call::default() });
+                    value.object(|key| call.field(key))
                 }
-                Some(rest)
+                "partMetadata" | "mediaResolution" | "videoMetadata" => value.skip(),
+                _ => {
+                    let mut other = "";
+                    let rest = value.raw(&mut other)?;
+                    if self.other.is_empty() && !other.is_empty() {
+                        self.other = name;
+                    }
+                    Some(rest)
+                }
             }
         })?;
         if !self.other.is_empty() {
@@ -191,18 +191,14 @@ impl<'a> Part<'a> {
 impl<'a> Call<'a> {
     fn field(&mut self, key: Key<'a>) -> Option<Json<'a>> {
         self.is_empty = false;
-        if let Some(value) = key.is("name") {
-            value.text(&mut self.name)
-        } else if let Some(value) = key.is("args") {
-            value.raw(&mut self.args)
-        } else if let Some(value) = key.is("id") {
-            value.text(&mut self.id)
-        } else if let Some(value) = key.is("partialArgs") {
-            value.value(&mut self.pieces)
-        } else if let Some(value) = key.is("willContinue") {
-            flag(value, &mut self.continues)
-        } else {
-            key.skip()
+        let (name, value) = key.split()?;
+        match name.spelling() {
+            "id" => value.text(&mut self.id),
+            "name" => value.text(&mut self.name),
+            "args" => value.raw(&mut self.args),
+            "partialArgs" => value.value(&mut self.pieces),
+            "willContinue" => flag(value, &mut self.continues),
+            _ => value.skip(),
         }
     }
 }

@@ -3,7 +3,6 @@
 mod blocks;
 mod documented;
 mod ends;
-mod quirks;
 
 use advisor_core::{AggregatorSettings, BlockContent, BlockKind, ChatResponse, Chunk, Error, Result};
 use advisor_test_support::decoding::{ReadAnswer, read_answer};

@@ -151,22 +151,6 @@ async fn law_r3_anthropic_errors_do_not_show_key() {
     }
 }
 
-#[tokio::test]
-async fn law_r1_set_bound_holds_for_kept_blocks() {
-    let block = json!({"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}});
-    let piece = json!({"type": "input_json_delta", "partial_json": "x".repeat(100)});
-    let begun = json!({"type": "content_block_start", "index": 0, "content_block": block});
-    let piece = json!({"type": "content_block_delta", "index": 0, "delta": piece});
-    let events = std::iter::once(begun).chain(std::iter::repeat_n(piece, 40));
-    let body: String = events.map(|event| format!("data: {event}\n\n")).collect();
-    let limits = advisor_core::AggregatorLimits::default().with_answer_bytes(2000);
-    // The body stays open: the end of the answer does not reveal the size.
-    let server = start([Reply::sse(body.clone()).stall_after(body.len())]).await;
-    let model = model(&server).with_answer_limits(limits).with_retries(Backoff::none());
-    let error = call(&model, vec![Message::user("Hi")]).await.expect_err("too large");
-    assert_eq!(error.kind(), ErrorKind::TooLarge);
-}
-
 /// Replays the first of two recorded answers, answers its calls, and returns what is sent then, and what the
 /// recorded client sent.
 async fn sent_and_recorded(first: &str, second: &str, results: &[&str]) -> Option<(Value, Value)> {

@@ -210,17 +210,6 @@ fn every_end_has_its_reason() {
 }
 
 #[test]
-fn q34_last_line_may_hold_content() {
-    let last = r#"{"model":"m","message":{"role":"assistant","content":"!","tool_calls":[{"function":{"name":"f","arguments":{}}}]},"done":true,"done_reason":"stop","eval_count":2}"#;
-    let response = answer(&[&text("Hi"), last].concat());
-    assert_eq!(blocks(&response), [said(BlockKind::Text, "Hi!"), said(BlockKind::ToolCall, "f{}")]);
-    assert_eq!(
-        response.usage().map(|usage| (usage.input_tokens, usage.output_tokens)),
-        Some((None, Some(2)))
-    );
-}
-
-#[test]
 fn whole_answer_gives_the_same() {
     let streamed = answer(&[text("Hi"), STOP.to_owned()].concat());
     let whole = STOP.replace("\"content\":\"\"", "\"content\":\"Hi\"");
@@ -240,24 +229,6 @@ fn line_ends_and_blank_lines_do_not_matter() {
         format!("\u{feff}\n{body}"),
     ] {
         assert_eq!(answer(&other), expected, "{other}");
-    }
-}
-
-#[test]
-fn q32_answer_without_its_last_line_is_truncated() {
-    let call = line(r#""content":"","tool_calls":[{"function":{"name":"f","arguments":{}}}]"#);
-    let cuts = [
-        String::new(),
-        text("Hi"),
-        [text("Hi"), call].concat(),
-        [&text("Hi"), &STOP[..STOP.len() - 4]].concat(),
-    ];
-    for body in &cuts {
-        let error = failure(body);
-        assert_eq!(error.kind(), ErrorKind::Truncated, "{body}");
-        let partial = error.partial().expect("a partial answer");
-        assert_eq!(partial.text(), if body.is_empty() { "" } else { "Hi" });
-        assert!(partial.tool_calls().all(|(_, call)| !call.complete), "no tool may run");
     }
 }
 

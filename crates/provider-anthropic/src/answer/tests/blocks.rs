@@ -356,3 +356,95 @@ fn reports_about_a_message_are_data_of_its_last_block() {
     assert_eq!(refused.message().blocks()[0].provider_data()[0].value, details);
     assert!(refused.message().is_empty_answer() && refused.finish().reason == FinishReason::Refusal);
 }
+
+#[test]
+fn blocks_without_a_start_or_an_end_are_kept() {
+    let response = response_to(&[
+        start(),
+        say(0, "a"),
+        say(0, "b"),
+        tool(1, "t", "f"),
+        input(1, "{\"a\":1}"),
+        text(2),
+        say(2, "c"),
+        finish("tool_use"),
+        end(),
+    ]);
+    assert_eq!(response.text(), "abc");
+    assert_eq!(runnable(&response), [("f".to_owned(), "{\"a\":1}".to_owned())]);
+}
+
+#[test]
+fn event_name_counts_if_the_type_is_missing() {
+    let mut events = [start(), text(0), say(0, "a"), stop(0), finish("end_turn"), end()];
+    let body: Vec<u8> = events
+        .iter_mut()
+        .flat_map(|event| {
+            let name = event["type"].take();
+            format!("event: {}\ndata: {event}\n\n", name.as_str().unwrap_or_default()).into_bytes()
+        })
+        .collect();
+    assert_eq!(result_of(&body).1.expect("an answer").text(), "a");
+}
+
+/// Gateways that count in UTF-16 cut a character between two events.
+#[test]
+fn law_s5_character_cut_between_events_stays_whole() {
+    let events = [
+        start(),
+        // The first half may come in the event that begins the block.
+        open(0, json!({"type": "text", "text": "a<HIGH>"})),
+        ping(),
+        say(0, "<LOW>b<HIGH>"),
+        say(0, "<LOW>c<HIGH>"),
+        stop(0),
+        tool(1, "t", "f"),
+        input(1, "{\"a\":\"<HIGH>"),
+        input(1, "<LOW>\"}"),
+        stop(1),
+        finish("tool_use"),
+        end(),
+    ];
+    let body = String::from_utf8(sse(&events)).expect("text");
+    let body = body.replace("<HIGH>", "\\ud83d").replace("<LOW>", "\\ude00");
+    let response = result_of(body.as_bytes()).1.expect("an answer");
+    assert_eq!(response.text(), "a😀b😀c");
+    assert_eq!(runnable(&response), [("f".to_owned(), "{\"a\":\"😀\"}".to_owned())]);
+}
+
+/// Pieces belong to the block of their number, or else to the last one; a new block of the same number is another one.
+#[test]
+fn q56_numbers_of_blocks_and_pieces_may_differ() {
+    let search = json!({"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}});
+    for (starts, pieces) in
+        [([0, 1, 2, 3], [0, 1, 2, 3]), ([2, 3, 4, 5], [3, 4, 5, 6]), ([0, 1, 2, 3], [0; 4]), ([0; 4], [0; 4])]
+    {
+        let [one, two, three, four] = pieces;
+        let response = response_to(&[
+            start(),
+            text(starts[0]),
+            say(one, "a"),
+            say(one, "b"),
+            stop(one),
+            tool(starts[1], "t", "f"),
+            input(two, "{\"a\":"),
+            input(two, "12}"),
+            stop(two),
+            open(starts[2], search.clone()),
+            input(three, "{\"q\":"),
+            input(three, "34}"),
+            stop(three),
+            text(starts[3]),
+            say(four, "c"),
+            stop(four),
+            finish("tool_use"),
+            end(),
+        ]);
+        assert_eq!(kinds(&response), [Text, ToolCall, BlockKind::Opaque, Text], "{starts:?} {pieces:?}");
+        assert_eq!(
+            (response.text().as_str(), runnable(&response)),
+            ("abc", vec![("f".to_owned(), "{\"a\":12}".to_owned())])
+        );
+        assert_eq!(opaque(&response)[0].1["input"], json!({"q": 34}));
+    }
+}

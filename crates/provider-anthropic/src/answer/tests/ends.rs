@@ -52,12 +52,6 @@ fn after_the_end_only_usage_counts() {
 }
 
 #[test]
-fn q33_repeated_end_is_one_end() {
-    let response = response_to(&with([finish("end_turn"), finish("end_turn"), end(), end()]));
-    assert_eq!(response, response_to(&with([finish("end_turn"), end()])));
-}
-
-#[test]
 fn q31_finish_reason_of_nothing_is_none() {
     let nothing =
         json!({"type": "message_delta", "delta": {"stop_reason": null}, "usage": {"output_tokens": 5}});

@@ -54,19 +54,6 @@ fn q12_q28_whole_calls_keep_ids_order_and_spelling() {
 }
 
 #[test]
-fn q67_calls_come_before_an_empty_last_event() {
-    let ReadAnswer { response, .. } = read(&[call(json!({"name": "f", "args": {"a": 1}})), {
-        let mut last = text("");
-        last["candidates"][0]["finishReason"] = "STOP".into();
-        last
-    }]);
-    let response = response.expect("an answer");
-    assert_eq!(runnable(&response), [("f".to_owned(), json!({"a": 1}))]);
-    assert_eq!(response.finish().as_written.as_deref(), Some("STOP"));
-    assert_eq!(response.message().blocks().len(), 1);
-}
-
-#[test]
 fn arguments_in_pieces_are_one_text() {
     let mut events = pieces(
         "paint",
@@ -111,22 +98,6 @@ fn calls_in_pieces_follow_one_another() {
     let expected = |id: &str| format!("{{\"id\":\"{id}0{id}1{id}2{id}3{id}4{id}5\"}}");
     assert_eq!(arguments, ["", &expected("A"), &expected("B"), &expected("C")]);
     assert!(calls.iter().all(|call| call.complete));
-}
-
-#[test]
-fn q33_q36_finish_may_come_early_and_twice() {
-    let with_finish = |name: &str| {
-        let mut event = call(json!({"name": name, "args": {}}));
-        event["candidates"][0]["finishReason"] = "STOP".into();
-        event
-    };
-    let ReadAnswer { response, .. } = read(&[with_finish("f"), with_finish("g"), stop()]);
-    let response = response.expect("an answer");
-    let names: Vec<_> = runnable(&response).into_iter().map(|call| call.0).collect();
-    assert_eq!(
-        (names, response.finish().as_written.as_deref()),
-        (vec!["f".to_owned(), "g".to_owned()], Some("STOP"))
-    );
 }
 
 /// No call runs with a part of such arguments.

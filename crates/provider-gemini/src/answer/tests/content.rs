@@ -195,18 +195,6 @@ fn no_value_of_a_field_costs_the_answer() {
 }
 
 #[test]
-fn q54_of_several_candidates_the_first_is_read() {
-    let other = json!({"index": 1, "content": {"parts": [{"text": "x"}, {"functionCall": {"name": "f", "args": {}}}]}});
-    let event = |index: u32, text: &str| json!({"candidates": [{"index": index, "content": {"parts": [{"text": text}]}}, other]});
-    let ends = json!({"candidates": [{"finishReason": "STOP"}, {"index": 1, "finishReason": "MAX_TOKENS"}]});
-    // A number may be wrong.
-    let events = [event(0, "a"), event(3, "b"), ends];
-    let response = read(&events).response.expect("an answer");
-    assert_eq!((response.text().as_str(), &response.finish().reason), ("ab", &FinishReason::Stop));
-    assert_eq!(response.tool_calls().count(), 0);
-}
-
-#[test]
 fn q53_usage_is_cumulative_and_sums_what_is_counted_apart() {
     let counted = |text: &str, counts: Value| {
         let mut event = super::text(text);

@@ -83,10 +83,10 @@ pub(crate) fn body(
         json.extend_from_slice(b"],");
     }
     if !own.contains_key("system") {
-        push_list(&mut json, "system", messages.system(settings.caching)?);
+        push_list(&mut json, "system", &messages.system(settings.caching)?);
     }
     if !own.contains_key("tools") {
-        push_list(&mut json, "tools", tools.written(&names.tools, settings.caching)?);
+        push_list(&mut json, "tools", &tools.written(&names.tools, settings.caching)?);
     }
     let mut options = options(&request.options, model, settings, tools.tool_choice(&names.tools));
     if let Some(id) = container(list, format) {
@@ -102,9 +102,9 @@ pub(crate) fn body(
 }
 
 /// Appends a field with a list of these entries, unless there are none.
-fn push_list(json: &mut Vec<u8>, key: &str, entries: Vec<u8>) {
+fn push_list(json: &mut Vec<u8>, key: &str, entries: &[u8]) {
     if !entries.is_empty() {
-        json.extend([format!("\"{key}\":[").as_bytes(), &entries, b"],"].concat());
+        json.extend([format!("\"{key}\":[").as_bytes(), entries, b"],"].concat());
     }
 }
 

@@ -77,7 +77,8 @@ impl GenerateContent {
     /// # Errors
     /// The failure that the event reports. Beside it, finish reasons are dropped.
     fn event(&mut self, event: Event<'_>, deltas: &mut VecDeque<Delta>) -> Result<(), Box<Report>> {
-        if !self.sent_origin && !(event.id.is_empty() && event.model.is_empty()) {
+        let is_named = !event.id.is_empty() || !event.model.is_empty();
+        if is_named && !self.sent_origin {
             self.sent_origin = true;
             let [id, model] = [event.id, event.model].map(|word| word.text().as_deref().map(Text::from));
             deltas.push_back(Delta::origin(id, model));
@@ -115,10 +116,10 @@ impl GenerateContent {
         if let Some(call) = part.call {
             self.begin_content(deltas);
             let signature = self.signature(part.signature);
-            return self.calls.read(call, signature, deltas);
+            return self.calls.read(&call, signature, deltas);
         }
         let Some(kind) = part.other.text().filter(|_| part.text.is_empty()) else {
-            return self.text(part, deltas);
+            return self.text(&part, deltas);
         };
         let Ok(whole) = json::value(part.whole) else { return };
         self.begin_content(deltas);
@@ -135,17 +136,17 @@ impl GenerateContent {
 
     /// Emits a text or a thought. Its signature goes to the block whose last bytes it signs, and ends that block:
     /// Google forbids to join a signed part with others.
-    fn text(&mut self, part: Part<'_>, deltas: &mut VecDeque<Delta>) {
+    fn text(&mut self, part: &Part<'_>, deltas: &mut VecDeque<Delta>) {
         let text = part.text.text().unwrap_or_default();
         if !text.is_empty() {
             self.begin_content(deltas);
             deltas.push_back(if part.is_thought { Delta::reasoning(&*text) } else { Delta::text(&*text) });
         }
         let Some(signature) = part.signature.text() else { return };
-        let mut data = json!({ SIGNATURE: signature, SIGNED_BYTES: text.len() });
-        if part.is_thought {
-            data[THOUGHT] = true.into();
-        }
+        let data = match part.is_thought {
+            true => json!({ SIGNATURE: signature, SIGNED_BYTES: text.len(), THOUGHT: true }),
+            false => json!({ SIGNATURE: signature, SIGNED_BYTES: text.len() }),
+        };
         self.held = Some(self.own(data));
         if self.has_content {
             self.begin_content(deltas);

@@ -49,7 +49,7 @@ pub(super) fn push(
             BlockContent::Text(text) | BlockContent::Refusal(text) => with_citations(block, format, text),
             BlockContent::Reasoning(text) => thinking(block, format, text),
             BlockContent::Opaque(opaque) if opaque.format == *format => Some(opaque.value.clone()),
-            BlockContent::Media(media) => parts::text(&stand_in(media)),
+            BlockContent::Media(media) => parts::text(stand_in(media)),
             _ => None,
         };
         if let Some(written) = written {
@@ -95,13 +95,13 @@ fn is_thinking(block: &Block) -> bool {
 }
 
 fn with_citations(block: &Block, format: &Text, text: &str) -> Option<Value> {
-    let mut written = parts::text(text)?;
+    let mut written = parts::text(text);
     let citations: Vec<Value> =
         own_data(block, format).filter_map(|data| data.get(CITATION)).cloned().collect();
-    if !citations.is_empty() {
-        written["citations"] = citations.into();
+    if let Some(fields) = written.as_mut().and_then(Value::as_object_mut).filter(|_| !citations.is_empty()) {
+        fields.insert("citations".to_owned(), citations.into());
     }
-    Some(written)
+    written
 }
 
 fn thinking(block: &Block, format: &Text, text: &str) -> Option<Value> {
@@ -132,8 +132,10 @@ impl<'a> ToolUse<'a> {
         is_direct: bool,
     ) -> serde_json::Result<Self> {
         let fields = own_data(block, format).filter_map(Value::as_object).flatten();
-        let others = fields.filter(|(key, _)| {
-            ![CONTAINER, STOP_DETAILS].contains(&key.as_str()) && !(is_direct && *key == CALLER)
+        let others = fields.filter(|(key, _)| match key.as_str() {
+            CONTAINER | STOP_DETAILS => false,
+            CALLER => !is_direct,
+            _ => true,
         });
         Ok(Self {
             r#type: "tool_use",

@@ -92,8 +92,8 @@ fn document(media: &Media) -> Option<Value> {
         None => by_reference(&media.source)?,
     };
     let mut block = Value::from_iter([("type", "document".into()), ("source", source)]);
-    if let Some(name) = &media.name {
-        block["title"] = name.as_str().into();
+    if let (Some(name), Some(fields)) = (&media.name, block.as_object_mut()) {
+        fields.insert("title".to_owned(), name.as_str().into());
     }
     Some(block)
 }

@@ -97,8 +97,8 @@ struct ToolsForm;
 /// Describes a tool to the model.
 fn described(tool: &ToolDefinition, names: &ToolNames) -> Value {
     let mut described = json!({ "name": names.on_the_wire(&tool.name), "input_schema": parameters_of(tool) });
-    if !tool.description.is_empty() {
-        described["description"] = tool.description.as_str().into();
+    if let Some(fields) = described.as_object_mut().filter(|_| !tool.description.is_empty()) {
+        fields.insert("description".to_owned(), tool.description.as_str().into());
     }
     described
 }

@@ -39,7 +39,7 @@ impl Calls {
     /// A piece says `willContinue`, except for the last one, which may be empty. A name begins another call.
     pub(super) fn read(
         &mut self,
-        call: Call<'_>,
+        call: &Call<'_>,
         signature: Option<ProviderData>,
         deltas: &mut VecDeque<Delta>,
     ) {

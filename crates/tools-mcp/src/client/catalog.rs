@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Once};
 
-use advisor_core::{Effect, Error, ErrorKind, Result, Text, ToolDefinition, ToolSet};
+use advisor_core::{Effect, Error, ErrorKind, Result, ToolDefinition, ToolSet};
 use rmcp::model::{
     ClientRequest, ListToolsRequest, PaginatedRequestParams, ServerResult, Tool, ToolAnnotations,
 };
@@ -215,7 +215,7 @@ mod tests {
         let changed: Vec<_> = names.iter().map(|name| provider_name("", name)).collect();
         assert_eq!(changed, names.map(|name| provider_name("", name)));
         for (at, name) in changed.iter().enumerate() {
-            ToolDefinition::new(name.as_str(), "", serde_json::Value::Null).validate().unwrap();
+            ToolDefinition::new(name.as_str(), "", Value::Null).validate().unwrap();
             assert!(!changed[..at].contains(name), "{name}");
         }
         assert_eq!(changed[1], "search_docs_0017ff16");

@@ -4,7 +4,6 @@ use advisor_core::{
     Block, BlockContent, ChatOptions, Citation, Media, MediaSource, Message, Opaque, Part, ProviderData,
     ResponseFormat, ToolCall, ToolChoice, ToolDefinition, ToolResult,
 };
-use advisor_test_support::recordings;
 use advisor_testkit::DescribedTool;
 use serde_json::{Value, json};
 

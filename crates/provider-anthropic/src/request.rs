@@ -153,7 +153,7 @@ fn begins_turn(message: &Message) -> bool {
 /// The API needs it for calls that a program in the container made, and a paused answer continues in it. An answer need
 /// not name it again. Containers expire, so that of an earlier turn is not sent.
 fn container(messages: &MessageList, format: &Text) -> Option<Value> {
-    let turn = messages.iter_back().take_while(|message| !begins_turn(message));
+    let turn = messages.iter().rev().take_while(|message| !begins_turn(message));
     let reports =
         turn.flat_map(|message| message.blocks().iter().rev()).flat_map(|block| own_data(block, format));
     reports.filter_map(|report| report.get(CONTAINER)?.get("id")).next().cloned()

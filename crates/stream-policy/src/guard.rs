@@ -194,7 +194,7 @@ pub struct InputGuard {
 impl InputGuard {
     fn refuses(&self, request: &ChatRequest) -> bool {
         // Results may stand on both sides of the user's words.
-        let input = request.messages.iter_back().take_while(|message| message.role() != Role::Assistant);
+        let input = request.messages.iter().rev().take_while(|message| message.role() != Role::Assistant);
         input
             .filter(|message| message.role() == Role::User)
             .any(|message| self.guard.matcher.matches(&message.text()))

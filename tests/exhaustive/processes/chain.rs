@@ -83,12 +83,12 @@ pub(crate) fn model(scenario: Scenario, wanders_off: bool) -> ScriptedModel {
 
 /// Returns the number of answers in the running turn.
 fn answers_since_user(prompt: &ReceivedPrompt) -> usize {
-    let since = prompt.messages.iter_back().take_while(|message| message.role() != Role::User);
+    let since = prompt.messages.iter().rev().take_while(|message| message.role() != Role::User);
     since.filter(|message| message.role() == Role::Assistant).count()
 }
 
 fn last_user(prompt: &ReceivedPrompt) -> String {
-    let said = prompt.messages.iter_back().find(|message| message.role() == Role::User);
+    let said = prompt.messages.iter().rev().find(|message| message.role() == Role::User);
     said.map(Message::text).unwrap_or_default()
 }
 

@@ -124,7 +124,7 @@ struct Trimming;
 #[async_trait]
 impl LoopHooks for Trimming {
     async fn next_messages(&self, next: MessageList, _results: &[Message]) -> Result<MessageList> {
-        Ok(next.tail(2).into_iter().cloned().collect())
+        Ok(next[next.len() - 2..].to_vec().into())
     }
 }
 

@@ -81,7 +81,7 @@ impl Leaves {
 fn answer(prompt: &ReceivedPrompt, scenario: &Scenario, following: &Scenario) -> Answer {
     let (mut said, mut answers) = (None, 0);
     // An advisor may have added user messages.
-    for message in prompt.messages.iter_back() {
+    for message in prompt.messages.iter().rev() {
         let text = message.text();
         said = INPUTS.into_iter().chain([LAST_INPUT, ASKING_INPUT]).find(|said| is_said(&text, said));
         if said.is_some() {

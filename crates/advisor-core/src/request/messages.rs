@@ -20,7 +20,7 @@ impl ChatRequest {
     /// ```
     #[must_use]
     pub fn last_user(&self) -> Option<&Message> {
-        self.messages.iter_back().find(|message| message.role() == Role::User && !message.is_ephemeral())
+        self.messages.iter().rev().find(|message| message.role() == Role::User && !message.is_ephemeral())
     }
 
     /// Appends instructions to the leading system message, or adds one.
@@ -92,8 +92,8 @@ impl ChatRequest {
         }
         let is_place = |message: &Message| place.iter().any(|version| version.is_same(message));
         let last_user = |message: &Message| message.role() == Role::User && !message.is_ephemeral();
-        let behind = self.messages.iter_back().position(is_place);
-        let Some(behind) = behind.or_else(|| self.messages.iter_back().position(last_user)) else {
+        let behind = self.messages.iter().rev().position(is_place);
+        let Some(behind) = behind.or_else(|| self.messages.iter().rev().position(last_user)) else {
             return self;
         };
         let before = self.messages.len() - behind - 1;

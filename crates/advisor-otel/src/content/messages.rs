@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 /// Returns the messages of a request as a JSON list of at most `max_bytes`. The newest ones stay.
 pub(super) fn of_request(messages: &MessageList, max_bytes: usize) -> String {
     let texts = Texts { longest: max_bytes / 4 };
-    let mut newest_first = within(messages.iter_back().map(|message| texts.message(message)), max_bytes);
+    let mut newest_first = within(messages.iter().rev().map(|message| texts.message(message)), max_bytes);
     newest_first.reverse();
     list(&newest_first)
 }

@@ -33,7 +33,7 @@ impl Digests {
     pub(super) fn of(request: &ChatRequest, most: usize) -> Self {
         let is_system = |message: &&Message| message.role() == Role::System;
         let is_last = |message: &&Message| is_system(message) || message.is_ephemeral();
-        let kept = request.messages.len() - request.messages.iter_back().take_while(is_last).count();
+        let kept = request.messages.len() - request.messages.iter().rev().take_while(is_last).count();
         let mut system = DefaultHasher::new();
         request.messages.iter().filter(is_system).for_each(|message| system.write_u64(digest_of(message)));
         let others = request.messages.iter().take(kept).filter(|message| !is_system(message));

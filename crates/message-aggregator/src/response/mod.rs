@@ -119,7 +119,7 @@ impl ChatResponse {
     /// A tool loop runs the calls of its tools, also beside calls of client-side tools. Their results are in the
     /// transcript. Incomplete calls, and calls of an answer that was cut off, must not run.
     pub fn open_calls(&self) -> impl Iterator<Item = (BlockId, &ToolCall)> {
-        let results = self.0.transcript.iter_back().map_while(Message::tool_result);
+        let results = self.0.transcript.iter().rev().map_while(Message::tool_result);
         let mut answered: Vec<_> = results.map(|result| &result.call_id).collect();
         self.tool_calls().filter(move |(_, call)| {
             // Ids need not be unique: a result belongs to the first call with its id that has none.

@@ -57,7 +57,7 @@ impl Setting {
     fn asked(&self) -> String {
         let prompts = self.model.prompts();
         let user = |message: &&Message| message.role() == advisor_core::Role::User;
-        prompts.last().unwrap().messages.iter_back().find(user).map(Message::text).unwrap_or_default()
+        prompts.last().unwrap().messages.iter().rev().find(user).map(Message::text).unwrap_or_default()
     }
 }
 

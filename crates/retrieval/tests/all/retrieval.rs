@@ -51,7 +51,7 @@ fn texts<'a>(messages: impl IntoIterator<Item = &'a Message>) -> Vec<String> {
 
 /// The last message of the user as it was sent, with its documents.
 fn asked(messages: &advisor_core::MessageList) -> String {
-    messages.iter_back().find(|message| message.role() == Role::User).map(Message::text).unwrap_or_default()
+    messages.iter().rev().find(|message| message.role() == Role::User).map(Message::text).unwrap_or_default()
 }
 
 /// The titles of the citations in a message.

@@ -157,7 +157,7 @@ impl LoopRun {
     /// have stored already, becomes final. Its calls are answered, as far as that is still possible.
     pub(super) async fn abandon(&mut self, answer: &ChatResponse, error: Error) -> Outcome {
         let is_answer = |message: &Message| message.is_same(answer.message());
-        let is_final = self.transcript().iter_back().any(is_answer);
+        let is_final = self.transcript().iter().rev().any(is_answer);
         // Memory stores neither an empty answer nor one that was cut off.
         let is_stored = nonempty(answer).is_some() && answer.finish().reason != FinishReason::Interrupted;
         // If a write fails here, the next load of the conversation repairs it. The caller gets the first error.

@@ -30,7 +30,7 @@ impl LoopRun {
         turn.extensions().insert(BeganWith(self.request.messages.clone()));
         let Some(BeganWith(earlier)) = earlier else { return Ok(()) };
         let transcript = self.transcript();
-        let is_final = |message: &Message| transcript.iter_back().any(|known| known.is_same(message));
+        let is_final = |message: &Message| transcript.iter().rev().any(|known| known.is_same(message));
         let mut added = self.request.messages.added_since(&earlier);
         added.retain(|message| !is_final(message));
         Box::pin(self.inject(added, 0)).await
@@ -102,9 +102,8 @@ fn kept(added: Vec<Message>) -> Vec<Message> {
 ///
 /// A caller adds the results of client-side calls behind those that the loop has recorded.
 pub(super) fn in_call_order(messages: MessageList) -> MessageList {
-    let after = messages.iter_back().take_while(|message| message.role() != Role::Assistant).count();
-    let tail = messages.tail(after.saturating_add(1));
-    let mut tail = tail.into_iter();
+    let after = messages.iter().rev().take_while(|message| message.role() != Role::Assistant).count();
+    let mut tail = messages.iter().skip(messages.len().saturating_sub(after.saturating_add(1)));
     let Some(answer) = tail.next() else { return messages };
     let mut calls: Vec<_> = answer.tool_calls().map(|call| Some(&call.id)).collect();
     let mut place = |message: &Message| {

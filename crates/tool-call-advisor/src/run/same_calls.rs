@@ -2,13 +2,10 @@
 //! JSON values.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io;
 
-use advisor_core::{ToolCall, ToolResult};
-use serde::Deserializer;
-use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};
+use advisor_core::{Part, ToolCall, ToolResult};
+use serde_json::Value;
 
 /// The calls of a turn so far, by tool and arguments.
 #[derive(Debug, Clone, Default)]
@@ -57,38 +54,37 @@ impl SameCalls {
 impl Fingerprint {
     /// Returns the hash of a call. Arguments that are no JSON count as text.
     pub(super) fn from_call(call: &ToolCall) -> Self {
-        let mut json = serde_json::Deserializer::from_str(&call.arguments);
-        let arguments = HashOfValue.deserialize(&mut json).and_then(|hash| json.end().map(|()| hash));
-        Self(hash_of((call.name.as_str(), arguments.unwrap_or_else(|_| hash_of(&call.arguments)))))
+        let arguments = call.parsed_arguments();
+        let arguments = arguments.map_or_else(|_| hash_of(&call.arguments), |value| hash_of_value(&value));
+        Self(hash_of((call.name.as_str(), arguments)))
     }
 }
 
 /// Returns the hash of what the model reads.
 fn hash_of_result(result: &ToolResult) -> u64 {
-    let mut hasher = Written(DefaultHasher::new());
-    result.is_error.hash(&mut hasher.0);
-    for part in &result.parts {
-        let text = part.as_text();
-        text.hash(&mut hasher.0);
-        if text.is_none() {
-            // Writing to a hash cannot fail, and the part was JSON before.
-            let _ = serde_json::to_writer(&mut hasher, part);
-        }
-    }
-    hasher.0.finish()
+    let part = |part: &Part| match part.as_text() {
+        Some(text) => hash_of((0, text)),
+        // The part was JSON before.
+        None => hash_of((1, serde_json::to_string(part).unwrap_or_default())),
+    };
+    hash_of((result.is_error, result.parts.iter().map(part).collect::<Vec<_>>()))
 }
 
-/// Hashes what is written.
-struct Written(DefaultHasher);
-
-impl io::Write for Written {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.write(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+/// Returns the same hash for `10` and `10.0`, and for each order of the names in an object.
+fn hash_of_value(value: &Value) -> u64 {
+    match value {
+        Value::Null => hash_of(0),
+        Value::Bool(value) => hash_of((1, value)),
+        Value::Number(number) => {
+            let float = number.as_f64().filter(|_| number.is_f64());
+            hash_of((2, float.map_or_else(|| number.to_string(), |float| float.to_string())))
+        }
+        Value::String(text) => hash_of((3, text)),
+        Value::Array(items) => hash_of((4, items.iter().map(hash_of_value).collect::<Vec<_>>())),
+        Value::Object(members) => {
+            let member = |(name, value): (&String, _)| hash_of((name, hash_of_value(value)));
+            hash_of((5, members.iter().map(member).fold(0, u64::wrapping_add)))
+        }
     }
 }
 
@@ -98,80 +94,8 @@ fn hash_of(value: impl Hash) -> u64 {
     hasher.finish()
 }
 
-fn hash_of_whole(number: i64) -> u64 {
-    hash_of((2, number))
-}
-
-/// Reads a JSON value as its hash, without building the value. The order of names in an object does not count.
-struct HashOfValue;
-
-impl<'de> DeserializeSeed<'de> for HashOfValue {
-    type Value = u64;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<u64, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for HashOfValue {
-    type Value = u64;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a JSON value")
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<u64, E> {
-        Ok(hash_of((1, value)))
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<u64, E> {
-        Ok(hash_of_whole(value))
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<u64, E> {
-        match i64::try_from(value) {
-            Ok(value) => Ok(hash_of_whole(value)),
-            Err(_) => Ok(hash_of((8, value))),
-        }
-    }
-
-    /// A number has one hash, whether it is written as `10` or as `10.0`.
-    fn visit_f64<E>(self, value: f64) -> Result<u64, E> {
-        match format!("{value}").parse::<i64>() {
-            Ok(whole) => Ok(hash_of_whole(whole)),
-            Err(_) => Ok(hash_of((3, value.to_bits()))),
-        }
-    }
-
-    fn visit_str<E>(self, value: &str) -> Result<u64, E> {
-        Ok(hash_of((4, value)))
-    }
-
-    fn visit_unit<E>(self) -> Result<u64, E> {
-        Ok(hash_of(5))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<u64, A::Error> {
-        let mut hasher = DefaultHasher::new();
-        6.hash(&mut hasher);
-        while let Some(item) = items.next_element_seed(Self)? {
-            item.hash(&mut hasher);
-        }
-        Ok(hasher.finish())
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<u64, A::Error> {
-        let mut sum = 0_u64;
-        while let Some(name) = members.next_key_seed(Self)? {
-            sum = sum.wrapping_add(hash_of((name, members.next_value_seed(Self)?)));
-        }
-        Ok(hash_of((7, sum)))
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use advisor_core::Part;
     use serde_json::json;
 
     use super::*;

@@ -5,8 +5,8 @@ use std::sync::atomic::AtomicBool;
 
 use advisor_chain::chain::Spawner;
 use advisor_chain::memory::MemoryReceipt;
-use advisor_chain::messages::StreamValidator;
 use advisor_chain::tools::CallRun;
+use advisor_testkit::StreamValidator;
 use advisor_tests::prelude::*;
 use futures::future::BoxFuture;
 

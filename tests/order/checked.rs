@@ -1,6 +1,6 @@
 //! Reads a stream and checks the laws of its blocks.
 
-use advisor_chain::messages::StreamValidator;
+use advisor_testkit::StreamValidator;
 use advisor_tests::prelude::*;
 use futures::Stream;
 

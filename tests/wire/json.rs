@@ -4,7 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use advisor_chain::chain::StreamItem;
-use advisor_chain::messages::{JSON_VERSION, StreamValidator};
+use advisor_chain::messages::JSON_VERSION;
+use advisor_testkit::StreamValidator;
 use advisor_tests::prelude::*;
 
 fn page() -> String {

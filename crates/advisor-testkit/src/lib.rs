@@ -8,6 +8,7 @@
 //! | make a peer wait at a point, instead of sleeping | [`Gate`] |
 //! | write a streamed Chat Completions answer in code | [`ChatTranscript`] |
 //! | record events, and check their order | [`Journal`] |
+//! | check that the chunks of a stream are well-formed | [`StreamValidator`] |
 //! | record the work of an advisor, of a model, or of a whole turn | [`JournalAdvisor`], [`JournalModel`], [`Journal::record_chunk`] |
 //! | embed texts without a network, by their words | [`WordEmbeddings`] |
 //! | describe a tool to a model | [`DescribedTool`] |
@@ -22,6 +23,7 @@ mod scripted;
 pub mod split;
 #[cfg(feature = "stores")]
 mod stores;
+mod stream_validator;
 mod transcript;
 mod word_embeddings;
 
@@ -35,5 +37,6 @@ pub use scripted::{Answer, ReceivedPrompt, ScriptedModel};
 pub use stores::{
     Around, Asked, FaultStore, Faults, JournalSink, JournalStore, StoreAround, StoreFault, Work,
 };
+pub use stream_validator::{StreamValidator, StreamViolation};
 pub use transcript::ChatTranscript;
 pub use word_embeddings::WordEmbeddings;

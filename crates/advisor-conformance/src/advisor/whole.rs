@@ -1,6 +1,7 @@
 //! Clauses about the form of an answer, and about the request to the model.
 
-use advisor_core::{Block, ChatResponse, Chunk, ErrorKind, FallbackModel, Message, Role, StreamValidator};
+use advisor_core::{Block, ChatResponse, Chunk, ErrorKind, FallbackModel, Message, Role};
+use advisor_testkit::StreamValidator;
 
 use super::inside::Inside;
 use super::live::{first_difference, fold};

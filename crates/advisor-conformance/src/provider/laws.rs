@@ -1,10 +1,10 @@
 //! The laws of one answer, and its comparison with the expected outcome.
 
+use advisor_testkit::StreamValidator;
 use std::collections::{BTreeMap, BTreeSet};
 
 use advisor_core::{
     Block, BlockDelta, BlockId, BlockKind, ChatResponse, Chunk, ChunkFold, ErrorKind, FinishReason,
-    StreamValidator,
 };
 use serde_json::Value;
 

@@ -1,14 +1,13 @@
-//! `Chunk`, `BlockHead`, `CallHead` and `BlockObserver`: the items of the stream that advisors see.
+//! `Chunk`, `BlockHead`, `CallHead`, `BlockDelta`, `ToolEvent` and `BlockObserver`: the items of the stream that advisors see.
 
-pub(crate) mod block_delta;
 pub(crate) mod fold;
-pub(crate) mod from_json;
-pub(crate) mod stream_validator;
-pub(crate) mod tool_event;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Block, BlockDelta, BlockId, BlockKind, ChatResponse, Text, ToolEvent, Usage};
+use crate::{
+    Block, BlockContent, BlockId, BlockKind, ChatResponse, Citation, Media, Opaque, Part, Text, ToolResult,
+    Usage,
+};
 
 /// One item of the stream that advisors see.
 ///
@@ -212,3 +211,259 @@ pub trait BlockObserver {
     /// Runs when the answer is complete. It does not run for an answer that fails or is dropped.
     fn completed(&mut self, _response: &ChatResponse) {}
 }
+
+/// A piece of a block.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", content = "value", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum BlockDelta {
+    /// Text of a text block.
+    Text(Text),
+    /// Text of a reasoning block.
+    Reasoning(Text),
+    /// Text of a refusal block.
+    Refusal(Text),
+    /// Characters of a tool call's arguments.
+    Arguments(Text),
+    /// A complete media block.
+    Media(Box<Media>),
+    /// A complete citation block.
+    Citation(Box<Citation>),
+    /// A complete opaque block.
+    Opaque(Box<Opaque>),
+}
+
+impl BlockDelta {
+    /// Returns the kind of the blocks that this delta can extend.
+    #[must_use]
+    pub fn kind(&self) -> BlockKind {
+        match self {
+            Self::Text(_) => BlockKind::Text,
+            Self::Reasoning(_) => BlockKind::Reasoning,
+            Self::Refusal(_) => BlockKind::Refusal,
+            Self::Arguments(_) => BlockKind::ToolCall,
+            Self::Media(_) => BlockKind::Media,
+            Self::Citation(_) => BlockKind::Citation,
+            Self::Opaque(_) => BlockKind::Opaque,
+        }
+    }
+
+    /// Creates a piece of text of a block, or of a call's arguments.
+    #[inline]
+    pub(crate) fn from_text(kind: BlockKind, text: Text) -> Self {
+        match kind {
+            BlockKind::Reasoning => Self::Reasoning(text),
+            BlockKind::Refusal => Self::Refusal(text),
+            BlockKind::ToolCall => Self::Arguments(text),
+            _ => Self::Text(text),
+        }
+    }
+
+    /// Returns the one delta that holds all content of a block; `None` for an empty one.
+    #[must_use]
+    pub fn from_content(content: &BlockContent) -> Option<Self> {
+        let text = |all: &String| (!all.is_empty()).then(|| Text::from(all.as_str()));
+        match content {
+            BlockContent::Text(all) => text(all).map(Self::Text),
+            BlockContent::Reasoning(all) => text(all).map(Self::Reasoning),
+            BlockContent::Refusal(all) => text(all).map(Self::Refusal),
+            BlockContent::ToolCall(call) => text(&call.arguments).map(Self::Arguments),
+            BlockContent::Media(media) => Some(Self::Media(Box::new(media.clone()))),
+            BlockContent::Citation(citation) => Some(Self::Citation(Box::new(citation.clone()))),
+            BlockContent::Opaque(opaque) => Some(Self::Opaque(Box::new(opaque.clone()))),
+        }
+    }
+}
+
+/// The types of chunks that this version reads.
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum ChunkType {
+    Opened,
+    Delta,
+    Closed,
+    Tool {
+        event: EventType,
+    },
+    RoundCompleted,
+    Usage,
+    AttemptRestarted,
+    Completed,
+    #[serde(other)]
+    Unknown,
+}
+
+/// The types of tool events that this version reads.
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum EventType {
+    Started,
+    Progress,
+    Finished,
+    NotStarted,
+    #[serde(other)]
+    Unknown,
+}
+
+impl Chunk {
+    /// Reads a chunk from its JSON form. `None` is a chunk, or a tool event, of a type that a later version added:
+    /// skip it.
+    ///
+    /// # Errors
+    /// That of the parser if the text is not JSON, or is not the form of its type. Its text may contain values of the
+    /// JSON.
+    ///
+    /// # Example
+    /// ```
+    /// use message_aggregator::Chunk;
+    ///
+    /// let chunk = Chunk::from_json(r#"{"type":"delta","block":"1.0","delta":{"type":"text","value":"Hello"}}"#)?;
+    /// assert_eq!(chunk.and_then(|chunk| chunk.text().map(String::from)), Some("Hello".into()));
+    /// assert_eq!(Chunk::from_json(r#"{"type":"of_a_later_version"}"#)?, None);
+    /// assert!(Chunk::from_json(r#"{"type":"usage"}"#).is_err());
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
+    pub fn from_json(json: &str) -> Result<Option<Self>, serde_json::Error> {
+        let error = match serde_json::from_str(json) {
+            Ok(chunk) => return Ok(Some(chunk)),
+            Err(error) => error,
+        };
+        match serde_json::from_str(json) {
+            Ok(ChunkType::Unknown | ChunkType::Tool { event: EventType::Unknown }) => Ok(None),
+            _ => Err(error),
+        }
+    }
+}
+
+/// An event of a tool call.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ToolEvent {
+    /// The block of the call.
+    pub block: BlockId,
+    /// The id of the call.
+    pub call_id: Text,
+    /// The name of the tool.
+    pub name: Text,
+    /// The kind of the event.
+    #[serde(rename = "event")]
+    pub kind: ToolEventKind,
+}
+
+impl ToolEvent {
+    /// Creates an event of the call in `block`.
+    pub fn new(block: BlockId, call_id: Text, name: Text, kind: ToolEventKind) -> Self {
+        Self { block, call_id, name, kind }
+    }
+
+    /// Returns the result of the call, if this event ends it.
+    #[must_use]
+    pub fn result(&self) -> Option<&ToolResult> {
+        match &self.kind {
+            ToolEventKind::Finished(result) | ToolEventKind::NotStarted { result, .. } => Some(result),
+            ToolEventKind::Started { .. } | ToolEventKind::Progress(_) => None,
+        }
+    }
+}
+
+/// The kinds of [`ToolEvent`].
+///
+/// A call that runs has `Started`, any number of `Progress`, then `Finished`. A call that never starts has
+/// `NotStarted` alone.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ToolEventKind {
+    /// The tool starts.
+    Started {
+        /// The arguments as the model wrote them.
+        arguments: Text,
+    },
+    /// The tool reports progress.
+    #[serde(with = "part_field")]
+    Progress(Part),
+    /// The tool has returned a result, or it failed, panicked or took too long.
+    #[serde(with = "result_field")]
+    Finished(ToolResult),
+    /// The call does not start.
+    NotStarted {
+        /// The reason.
+        reason: NotStartedReason,
+        /// The error result that the model reads in place of a result.
+        result: ToolResult,
+    },
+}
+
+/// The reason why a call did not start, without content of the conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum NotStartedReason {
+    /// No tool of the request has this name.
+    UnknownTool,
+    /// The call is incomplete: its answer was cut off within it, or it is unclear which fragments belong to it.
+    IncompleteCall,
+    /// The arguments are not JSON, or do not fit the tool's schema.
+    InvalidArguments,
+    /// The application left the call out or ended the turn.
+    Denied,
+    /// A limit of the tool loop was reached.
+    Limit,
+    /// The answer was cut off, filtered or refused.
+    AnswerCutOff,
+    /// The call was, or may have been, started before, and must not run twice.
+    AlreadyStarted,
+    /// An error ended the turn.
+    TurnFailed,
+    /// A reason that was read from JSON and that this version does not know.
+    #[serde(other)]
+    Other,
+}
+
+impl NotStartedReason {
+    /// Returns the reason as one word, such as `unknown_tool`, for traces and counters.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::UnknownTool => "unknown_tool",
+            Self::IncompleteCall => "incomplete_call",
+            Self::InvalidArguments => "invalid_arguments",
+            Self::Denied => "denied",
+            Self::Limit => "limit",
+            Self::AnswerCutOff => "answer_cut_off",
+            Self::AlreadyStarted => "already_started",
+            Self::TurnFailed => "turn_failed",
+            Self::Other => "other",
+        }
+    }
+}
+
+/// Writes and reads the content of a variant as a field with a name.
+macro_rules! field {
+    ($module:ident, $field:ident: $type:ty) => {
+        mod $module {
+            use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+            #[derive(Serialize)]
+            struct Written<'a> {
+                $field: &'a $type,
+            }
+
+            #[derive(Deserialize)]
+            struct Read {
+                $field: $type,
+            }
+
+            pub(super) fn serialize<S: Serializer>($field: &$type, serializer: S) -> Result<S::Ok, S::Error> {
+                Written { $field }.serialize(serializer)
+            }
+
+            pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<$type, D::Error> {
+                Read::deserialize(deserializer).map(|read| read.$field)
+            }
+        }
+    };
+}
+
+field!(part_field, part: crate::Part);
+field!(result_field, result: crate::ToolResult);

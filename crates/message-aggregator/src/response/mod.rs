@@ -1,15 +1,11 @@
-//! `ChatResponse`: the finished aggregate of one answer.
+//! `ChatResponse`, `Finish`, `FinishReason`, `Limit` and `Usage`: the finished aggregate of one answer.
 
-pub(crate) mod finish;
-pub(crate) mod usage;
-
+use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    Block, BlockContent, BlockId, Finish, FinishReason, Message, MessageList, Text, ToolCall, Usage,
-};
+use crate::{Block, BlockContent, BlockId, Message, MessageList, Text, ToolCall};
 
 /// The finished aggregate of one model answer. Aggregated once, shared, cheap to clone.
 ///
@@ -252,8 +248,231 @@ impl From<String> for ChatResponse {
     }
 }
 
+/// Reason for the end of an answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum FinishReason {
+    /// The model finished its answer.
+    Stop,
+    /// The token limit of the request or of the model was reached; the answer is cut.
+    Length,
+    /// The model waits for tool results.
+    ToolCalls,
+    /// A filter of the provider stopped the answer.
+    ContentFilter,
+    /// The model refused.
+    Refusal,
+    /// The provider paused the answer and expects another request with the output so far: a round without results.
+    Paused,
+    /// Tools that return directly answered the user; one text block per result.
+    ReturnDirect,
+    /// A bound of the tool loop was reached.
+    Limit(Limit),
+    /// The model sent no content.
+    Empty,
+    /// An error, a cancellation or a drop ended the answer; it holds the output so far.
+    Interrupted,
+    /// An unknown reason, as the provider wrote it. It may have cut the answer anywhere.
+    Other(Text),
+}
+
+impl FinishReason {
+    /// Checks whether the reason means that the answer is cut off, so that none of its calls may run.
+    ///
+    /// Under an [unknown](Self::Other) reason those calls run whose end the wire marked. The others are incomplete
+    /// ([`leaves_calls_whole`](Self::leaves_calls_whole)).
+    #[must_use]
+    pub fn vetoes_calls(&self) -> bool {
+        matches!(self, Self::Length | Self::ContentFilter | Self::Refusal | Self::Interrupted)
+    }
+
+    /// Checks whether the reason is known to leave the calls before it whole, so that it ends those whose end the wire
+    /// did not mark. An unknown reason does not.
+    #[must_use]
+    pub fn leaves_calls_whole(&self) -> bool {
+        // No wildcard: whoever adds a reason decides.
+        match self {
+            Self::Stop
+            | Self::ToolCalls
+            | Self::Paused
+            | Self::ReturnDirect
+            | Self::Limit(_)
+            | Self::Empty => true,
+            Self::Length | Self::ContentFilter | Self::Refusal | Self::Interrupted | Self::Other(_) => false,
+        }
+    }
+}
+
+/// The bound of the tool loop that was reached.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Limit {
+    /// Rounds in one turn.
+    Rounds(u32),
+    /// Tool calls in one turn.
+    Calls(u32),
+    /// Calls of one tool in one turn.
+    CallsPerTool {
+        /// The name of the tool.
+        tool: Text,
+        /// The bound.
+        limit: u32,
+    },
+    /// Calls of one tool with equal arguments in a row, in one turn, of which none has brought another result.
+    SameCall {
+        /// The name of the tool.
+        tool: Text,
+        /// The bound.
+        limit: u32,
+    },
+    /// Wall time of one turn, in milliseconds.
+    Time(u64),
+    /// Another limit, in the words of the advisor that set it, such as "the budget of 10000 tokens".
+    Other(Text),
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Rounds(limit) => write!(f, "the limit of {limit} rounds in one turn"),
+            Self::Calls(limit) => write!(f, "the limit of {limit} tool calls in one turn"),
+            Self::CallsPerTool { tool, limit } => {
+                write!(f, "the limit of {limit} calls of the tool `{tool}` in one turn")
+            }
+            Self::SameCall { tool, limit } => {
+                write!(
+                    f,
+                    "the limit of {limit} equal calls of the tool `{tool}` in a row without another result"
+                )
+            }
+            Self::Time(limit) => write!(f, "the time limit of {limit} ms for one turn"),
+            Self::Other(limit) => f.write_str(limit),
+        }
+    }
+}
+
+/// A finish reason and its origin.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Finish {
+    /// The reason, in the terms of this project.
+    pub reason: FinishReason,
+    /// The provider's word for it, if sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub as_written: Option<Text>,
+    /// Whether the reason was inferred from the content, because the provider's stream ended without one.
+    #[serde(default)]
+    pub inferred: bool,
+}
+
+impl Finish {
+    /// Creates a reason that the provider wrote as `as_written`.
+    pub fn written(reason: FinishReason, as_written: impl Into<Text>) -> Self {
+        Self { reason, as_written: Some(as_written.into()), inferred: false }
+    }
+
+    /// Creates a reason that was inferred from the content, because the provider sent none.
+    #[must_use]
+    pub fn inferred(reason: FinishReason) -> Self {
+        Self { reason, as_written: None, inferred: true }
+    }
+}
+
+impl From<FinishReason> for Finish {
+    fn from(reason: FinishReason) -> Self {
+        Self { reason, as_written: None, inferred: false }
+    }
+}
+
+/// Token counts of an answer. Counts that a provider did not report are `None`, never 0.
+/// So is a negative count, a fraction and a count of 2⁵³ or more: none is rounded.
+///
+/// A count includes its parts, with every provider. If a server counts a part separately, its provider adds it:
+/// Anthropic's cache reads and writes, Gemini's thoughts, xAI's reasoning.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Usage {
+    /// All tokens that the model read: the request, and results of tools that the provider ran. Tokens that were read
+    /// from a prompt cache or written to one are included.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_tokens: Option<u64>,
+    /// All tokens that the model wrote, including reasoning and calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_tokens: Option<u64>,
+    /// Total tokens as reported; `None` if the provider does not report them. See [`Usage::total`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total_tokens: Option<u64>,
+    /// The part of `input_tokens` that was read from a prompt cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cached_input_tokens: Option<u64>,
+    /// The part of `input_tokens` that was written to a prompt cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_write_tokens: Option<u64>,
+    /// The part of `output_tokens` that was spent on reasoning.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reasoning_tokens: Option<u64>,
+}
+
+impl Usage {
+    /// Creates usage with the two counts that every provider reports.
+    #[must_use]
+    pub fn new(input_tokens: u64, output_tokens: u64) -> Self {
+        Self { input_tokens: Some(input_tokens), output_tokens: Some(output_tokens), ..Self::default() }
+    }
+
+    /// Returns the total tokens: as reported, or else the sum of request and answer.
+    ///
+    /// Many providers report no total, so a budget that reads `total_tokens` may never be reached. The result is
+    /// `None` only if neither the total nor both of its parts were reported.
+    ///
+    /// # Example
+    /// ```
+    /// use message_aggregator::Usage;
+    ///
+    /// let usage = Usage::new(1_000, 24);
+    /// assert_eq!((usage.total_tokens, usage.total()), (None, Some(1_024)));
+    /// ```
+    #[must_use]
+    pub fn total(&self) -> Option<u64> {
+        let parts = || Some(self.input_tokens?.saturating_add(self.output_tokens?));
+        self.total_tokens.or_else(parts)
+    }
+
+    /// Takes the counts that `later` reports of the same answer. They are cumulative, so a lower one takes nothing
+    /// back: some servers end an answer with zeros.
+    pub fn merge(&mut self, later: &Self) {
+        self.combine(later, u64::max);
+    }
+
+    /// Adds the counts of another round. If only one of the two reported a total, the sum of the other's parts is
+    /// used.
+    pub fn add(&mut self, other: &Self) {
+        let is_reported = self.total_tokens.is_some() || other.total_tokens.is_some();
+        let totals = if is_reported { [self.total(), other.total()] } else { [None, None] };
+        self.combine(other, u64::saturating_add);
+        self.total_tokens = totals.into_iter().flatten().reduce(u64::saturating_add);
+    }
+
+    fn combine(&mut self, other: &Self, both: impl Fn(u64, u64) -> u64) {
+        let one = |mine: &mut Option<u64>, theirs: Option<u64>| {
+            *mine = match (*mine, theirs) {
+                (Some(mine), Some(theirs)) => Some(both(mine, theirs)),
+                (mine, theirs) => theirs.or(mine),
+            };
+        };
+        one(&mut self.input_tokens, other.input_tokens);
+        one(&mut self.output_tokens, other.output_tokens);
+        one(&mut self.total_tokens, other.total_tokens);
+        one(&mut self.cached_input_tokens, other.cached_input_tokens);
+        one(&mut self.cache_write_tokens, other.cache_write_tokens);
+        one(&mut self.reasoning_tokens, other.reasoning_tokens);
+    }
+}
+
 #[cfg(test)]
-mod tests {
+mod mod_tests {
     use super::*;
 
     #[test]
@@ -292,5 +511,56 @@ mod tests {
         assert!(moved.message().is_same(response.message()));
         assert_eq!(moved.finish(), response.finish());
         assert_eq!((moved.usage(), moved.transcript()), (response.usage(), &transcript));
+    }
+}
+
+#[cfg(test)]
+mod usage_tests {
+    use super::*;
+    use crate::{ChatResponse, FinishReason, Message};
+
+    #[test]
+    fn total_is_reported_value_or_sum_of_parts() {
+        let reported = Usage { total_tokens: Some(9), ..Usage::new(1, 2) };
+        let input_only = Usage { output_tokens: None, ..Usage::new(1, 2) };
+        let output_only = Usage { input_tokens: None, ..Usage::new(1, 2) };
+        let most = Usage::new(u64::MAX, 1);
+        for (usage, total) in [
+            (reported, Some(9)),
+            (Usage::new(1, 2), Some(3)),
+            (Usage::new(0, 0), Some(0)),
+            (input_only, None),
+            (output_only, None),
+            (Usage::default(), None),
+            (most, Some(u64::MAX)),
+        ] {
+            assert_eq!(usage.total(), total, "{usage:?}");
+        }
+    }
+
+    #[test]
+    fn counts_grow_within_round_and_rounds_sum() {
+        let mut round = Usage::new(10, 1);
+        round.merge(&Usage { output_tokens: Some(5), ..Usage::default() });
+        round.merge(&Usage::new(0, 4));
+        assert_eq!(round, Usage::new(10, 5));
+        let mut turn = Usage::default();
+        turn.add(&round);
+        turn.add(&Usage { total_tokens: Some(3), ..Usage::new(1, 2) });
+        assert_eq!(turn, Usage { total_tokens: Some(18), ..Usage::new(11, 7) }, "no round is left out");
+        let mut unreported = Usage::new(1, 2);
+        unreported.add(&Usage::new(3, 4));
+        assert_eq!(unreported, Usage::new(4, 6));
+    }
+
+    /// An attempt may report no counts.
+    #[test]
+    fn response_adds_the_counts_of_an_earlier_attempt() {
+        let answer = ChatResponse::new(1, Message::assistant("Oslo"), FinishReason::Stop);
+        let counted = answer.clone().with_usage(Some(Usage::new(3, 4)));
+        let (earlier, sum) = (Usage::new(1, 2), Usage::new(4, 6));
+        assert_eq!(counted.clone().with_added_usage(Some(&earlier)).usage(), Some(&sum));
+        assert_eq!(counted.with_added_usage(None).usage(), Some(&Usage::new(3, 4)));
+        assert_eq!(answer.with_added_usage(Some(&earlier)).usage(), Some(&earlier));
     }
 }

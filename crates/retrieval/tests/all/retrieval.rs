@@ -1,12 +1,13 @@
 //! The advisor in chains with the tool loop and memory.
 
+use advisor_testkit::StreamValidator;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use advisor_core::{
     Advisor, AdvisorInfo, BlockContent, BlockKind, ChatClient, ChatOptions, ChatRequest, ChatResponse, Chunk,
     ConversationKey, Error, ErrorKind, FallbackModel, FinishReason, Message, Phase, Placement,
-    ResponseFormat, Result, Role, StreamValidator, ToolDefinition, TurnId, TurnStream, async_trait,
+    ResponseFormat, Result, Role, ToolDefinition, TurnId, TurnStream, async_trait,
 };
 use advisor_testkit::{Answer, Gate, Journal, ScriptedModel, WordEmbeddings};
 use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore, validate_transcript};

@@ -1,11 +1,11 @@
 //! Passes a text through an editor of streams, in pieces.
 
+use advisor_testkit::StreamValidator;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use advisor_core::{
-    Block, BlockDelta, BlockHead, BlockId, BlockKind, ChatResponse, Chunk, ChunkStream, FinishReason,
-    Message, StreamValidator,
+    Block, BlockDelta, BlockHead, BlockId, BlockKind, ChatResponse, Chunk, ChunkStream, FinishReason, Message,
 };
 use futures::{FutureExt, StreamExt};
 

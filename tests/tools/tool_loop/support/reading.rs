@@ -2,7 +2,8 @@
 
 use std::task::Poll;
 
-use advisor_chain::messages::{StreamValidator, ToolEvent};
+use advisor_chain::messages::ToolEvent;
+use advisor_testkit::StreamValidator;
 use advisor_tests::prelude::*;
 use futures::{Stream, poll};
 use tokio::task::unconstrained;

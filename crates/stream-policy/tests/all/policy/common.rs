@@ -2,8 +2,9 @@
 
 use advisor_core::{
     AdvisorChain, Block, BlockContent, BlockId, BlockKind, ChatRequest, ChatResponse, Chunk, ChunkFold,
-    Delta, DeltaKind, Error, Message, Result, StreamAdvisor, StreamValidator, Turn,
+    Delta, DeltaKind, Error, Message, Result, StreamAdvisor, Turn,
 };
+use advisor_testkit::StreamValidator;
 use advisor_testkit::{Answer, ScriptedModel};
 use futures::{Stream, StreamExt};
 use std::sync::Arc;

@@ -1,7 +1,7 @@
-//! Tests of `chunk::stream_validator`.
+//! Tests of `stream_validator`.
 
 use super::*;
-use crate::{
+use advisor_core::{
     BlockContent, BlockDelta, BlockHead, Delta, FinishReason, Media, Message, MessageAggregator,
     NotStartedReason, ToolCall, ToolCallDelta, ToolResult,
 };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Block, BlockId, BlockKind, ChatResponse, Chunk, ChunkFold, ToolEvent, ToolEventKind};
+use advisor_core::{Block, BlockId, BlockKind, ChatResponse, Chunk, ChunkFold, ToolEvent, ToolEventKind};
 
 /// Checks that the chunks of a stream from any source are well-formed.
 ///
@@ -18,7 +18,8 @@ use crate::{Block, BlockId, BlockKind, ChatResponse, Chunk, ChunkFold, ToolEvent
 ///
 /// # Example
 /// ```
-/// use message_aggregator::{Block, BlockId, Chunk, StreamValidator, StreamViolation};
+/// use advisor_core::{Block, BlockId, Chunk};
+/// use advisor_testkit::{StreamValidator, StreamViolation};
 ///
 /// let block = BlockId::new(1, 0);
 /// let mut validator = StreamValidator::new();

@@ -98,7 +98,7 @@ fn settings(script: &mut Script<'_>) -> AggregatorSettings {
     let mut settings = AggregatorSettings::default();
     settings.eager_calls = script.pick(&[false, true]);
     if script.pick(&[false, true]) {
-        let AggregatorLimits { answer_bytes, block_bytes, blocks, calls, provider_data, .. } =
+        let AggregatorLimits { answer_bytes, block_bytes, blocks, calls, provider_data } =
             &mut settings.limits;
         (*answer_bytes, *block_bytes, *blocks, *calls, *provider_data) = (100, 30, 8, 3, 2);
     }

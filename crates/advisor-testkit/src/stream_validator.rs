@@ -155,9 +155,8 @@ impl StreamValidator {
             ToolEventKind::Started { .. } | ToolEventKind::NotStarted { .. } => {
                 require(state.is_none(), StreamViolation::StartedTwice(event.block))
             }
-            ToolEventKind::Progress(_) | ToolEventKind::Finished(_) => {
-                require(state == Some(&CallState::Runs), StreamViolation::NotRunning(event.block))
-            }
+            // Progress, or the end of a call that runs.
+            _ => require(state == Some(&CallState::Runs), StreamViolation::NotRunning(event.block)),
         }
     }
 

@@ -156,8 +156,10 @@ impl ChatRequest {
     /// Calls that arrive without an id get ids with a prefix unique to this turn. Calls end eagerly if the options
     /// ask for it; a provider whose profile says so sets it if they do not.
     pub fn aggregator_settings(&self) -> AggregatorSettings {
-        AggregatorSettings::default()
-            .with_eager_calls(self.options.eager_calls)
-            .with_call_id_prefix(self.turn.call_id_prefix())
+        AggregatorSettings {
+            eager_calls: self.options.eager_calls,
+            call_id_prefix: self.turn.call_id_prefix(),
+            ..AggregatorSettings::default()
+        }
     }
 }

@@ -3,9 +3,7 @@
 use crate::Text;
 
 /// Settings of a [`MessageAggregator`](crate::MessageAggregator).
-#[must_use]
 #[derive(Debug, Clone)]
-#[non_exhaustive]
 pub struct AggregatorSettings {
     /// The bounds.
     pub limits: AggregatorLimits,
@@ -22,27 +20,8 @@ impl Default for AggregatorSettings {
     }
 }
 
-impl AggregatorSettings {
-    /// Sets the bounds.
-    pub fn with_limits(self, limits: AggregatorLimits) -> Self {
-        Self { limits, ..self }
-    }
-
-    /// Sets whether a tool call ends when the next block begins.
-    pub fn with_eager_calls(self, eager_calls: bool) -> Self {
-        Self { eager_calls, ..self }
-    }
-
-    /// Sets the prefix of generated ids.
-    pub fn with_call_id_prefix(self, prefix: impl Into<Text>) -> Self {
-        Self { call_id_prefix: prefix.into(), ..self }
-    }
-}
-
 /// Bounds of one answer; beyond them aggregation fails with a typed error.
-#[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct AggregatorLimits {
     /// Bytes of one answer, for all data held: text, arguments, media, provider data, names and
     /// ids. Structured data counts as its JSON. Default: 64 MiB.
@@ -66,32 +45,5 @@ impl Default for AggregatorLimits {
             calls: 256,
             provider_data: 65_536,
         }
-    }
-}
-
-impl AggregatorLimits {
-    /// Sets the bytes of one answer.
-    pub fn with_answer_bytes(self, bytes: usize) -> Self {
-        Self { answer_bytes: bytes, ..self }
-    }
-
-    /// Sets the bytes of one block or call.
-    pub fn with_block_bytes(self, bytes: usize) -> Self {
-        Self { block_bytes: bytes, ..self }
-    }
-
-    /// Sets the blocks of one answer.
-    pub fn with_blocks(self, blocks: usize) -> Self {
-        Self { blocks, ..self }
-    }
-
-    /// Sets the tool calls of one message.
-    pub fn with_calls(self, calls: usize) -> Self {
-        Self { calls, ..self }
-    }
-
-    /// Sets the pieces of provider data on one block.
-    pub fn with_provider_data(self, pieces: usize) -> Self {
-        Self { provider_data: pieces, ..self }
     }
 }

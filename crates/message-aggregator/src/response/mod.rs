@@ -27,7 +27,7 @@ struct Inner {
     response_id: Option<Text>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     model: Option<Text>,
-    #[serde(default, skip_serializing_if = "MessageList::is_empty")]
+    #[serde(default, skip_serializing_if = "<[Message]>::is_empty")]
     transcript: MessageList,
 }
 

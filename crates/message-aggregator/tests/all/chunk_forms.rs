@@ -2,99 +2,15 @@
 
 use crate::arbitrary::deltas;
 use crate::common::run;
-use crate::stored::{again, block, message, part, result, text};
+use crate::stored::again;
 use message_aggregator::{
-    AggregatorSettings, Block, BlockDelta, BlockHead, BlockId, BlockKind, ChatResponse, Chunk, Finish,
-    FinishReason, Limit, Media, Message, MessageList, NotStartedReason, Part, ToolCall, ToolEvent,
-    ToolEventKind, ToolResult, Usage,
+    AggregatorSettings, Block, BlockDelta, BlockHead, BlockId, BlockKind, ChatResponse, Chunk, FinishReason,
+    Media, Message, NotStartedReason, Part, ToolCall, ToolEvent, ToolEventKind, ToolResult, Usage,
 };
-use proptest::collection::vec;
-use proptest::option;
-use proptest::prelude::{Just, Strategy, any, prop_assert_eq, proptest};
-use proptest::prop_oneof;
-use proptest::sample::select;
+use proptest::prelude::{prop_assert_eq, proptest};
 use serde_json::{Value, json};
 
-fn block_id() -> impl Strategy<Value = BlockId> {
-    (any::<u32>(), any::<u32>(), 0..BlockId::PARTS)
-        .prop_map(|(round, position, part)| BlockId::new(round, position).with_part(part).unwrap())
-}
-
-fn reason() -> impl Strategy<Value = NotStartedReason> {
-    use NotStartedReason::*;
-    select(vec![
-        UnknownTool, IncompleteCall, InvalidArguments, Denied, Limit, AnswerCutOff, AlreadyStarted,
-        TurnFailed, Other,
-    ])
-}
-
-fn tool_event() -> impl Strategy<Value = ToolEvent> {
-    let kind = prop_oneof![
-        text().prop_map(|arguments| ToolEventKind::Started { arguments }),
-        part().prop_map(ToolEventKind::Progress),
-        result().prop_map(ToolEventKind::Finished),
-        (reason(), result()).prop_map(|(reason, result)| ToolEventKind::NotStarted { reason, result }),
-    ];
-    (block_id(), text(), text(), kind)
-        .prop_map(|(block, call_id, name, kind)| ToolEvent::new(block, call_id, name, kind))
-}
-
-fn usage() -> impl Strategy<Value = Usage> {
-    (any::<u64>(), any::<u64>(), option::of(any::<u64>())).prop_map(|(input, output, reasoning)| {
-        let mut usage = Usage::new(input, output);
-        usage.reasoning_tokens = reasoning;
-        usage
-    })
-}
-
-fn finish() -> impl Strategy<Value = Finish> {
-    let reason = select(vec![FinishReason::Stop, FinishReason::Limit(Limit::Rounds(3))]);
-    (reason, option::of(text()), any::<bool>()).prop_map(|(reason, as_written, inferred)| {
-        let mut finish = Finish::from(reason);
-        (finish.as_written, finish.inferred) = (as_written, inferred);
-        finish
-    })
-}
-
-fn response() -> impl Strategy<Value = ChatResponse> {
-    let blocks = vec((block_id(), block()), 0..3);
-    (any::<u32>(), blocks, finish(), option::of(usage()), vec(message(), 0..3)).prop_map(
-        |(round, blocks, finish, usage, transcript)| {
-            let response = ChatResponse::from_blocks(round, blocks, finish);
-            response.with_usage(usage).with_transcript(MessageList::from(transcript))
-        },
-    )
-}
-
-/// Chunks of any content, as no aggregator makes them.
-fn chunk() -> impl Strategy<Value = Chunk> {
-    let opened = (block_id(), block())
-        .prop_map(|(block, content)| Chunk::Opened { block, head: BlockHead::from_block(&content) });
-    let delta = (block_id(), block()).prop_map(|(block, content)| {
-        let delta = BlockDelta::from_content(content.content());
-        Chunk::Delta { block, delta: delta.unwrap_or(BlockDelta::Text("".into())) }
-    });
-    prop_oneof![
-        opened,
-        delta,
-        (block_id(), block()).prop_map(|(block, content)| Chunk::Closed { block, content }),
-        tool_event().prop_map(|event| Chunk::Tool(Box::new(event))),
-        response().prop_map(Chunk::RoundCompleted),
-        (any::<u32>(), usage()).prop_map(|(round, usage)| Chunk::Usage { round, usage: Box::new(usage) }),
-        any::<u32>().prop_map(|round| Chunk::AttemptRestarted { round }),
-        response().prop_map(Chunk::Completed),
-        Just(Chunk::Completed(ChatResponse::from(""))),
-    ]
-}
-
 proptest! {
-    #[test]
-    fn chunks_survive_a_round_trip(chunk in chunk()) {
-        prop_assert_eq!(again(&chunk), [chunk.clone(), chunk.clone()]);
-        let json = serde_json::to_string(&chunk).unwrap();
-        prop_assert_eq!(Chunk::from_json(&json).unwrap(), Some(chunk));
-    }
-
     #[test]
     fn aggregated_chunks_survive_a_round_trip(deltas in deltas()) {
         let run = run(AggregatorSettings::default(), deltas);
@@ -238,15 +154,15 @@ fn unknown_fields_of_chunks_are_ignored() {
 
 #[test]
 fn words_of_reasons_are_those_of_the_form() {
-    let mut runner = proptest::test_runner::TestRunner::default();
-    runner
-        .run(&reason(), |reason| {
-            prop_assert_eq!(serde_json::to_value(reason).unwrap(), reason.as_str());
-            Ok(())
-        })
-        .unwrap();
+    use NotStartedReason::*;
+    for reason in [
+        UnknownTool, IncompleteCall, InvalidArguments, Denied, Limit, AnswerCutOff, AlreadyStarted,
+        TurnFailed, Other,
+    ] {
+        assert_eq!(serde_json::to_value(reason).unwrap(), reason.as_str());
+    }
     let later: NotStartedReason = serde_json::from_value(json!("of_a_later_version")).unwrap();
-    assert_eq!(later, NotStartedReason::Other);
+    assert_eq!(later, Other);
 }
 
 #[test]

@@ -53,7 +53,7 @@ pub(crate) fn complete(
 
 /// Settings with the eager rule.
 pub(crate) fn eager() -> AggregatorSettings {
-    AggregatorSettings::default().with_eager_calls(true)
+    AggregatorSettings { eager_calls: true, ..AggregatorSettings::default() }
 }
 
 impl Run {

@@ -60,12 +60,6 @@ fn answers_that_complete() {
             vec![true, false],
         ),
         (
-            "a call that went on after the finish reason, cut",
-            vec![call(""), finish(ToolCalls), Delta::tool_call(ToolCallDelta::arguments(0, CUT))],
-            ToolCalls.into(),
-            vec![false],
-        ),
-        (
             "a call that went on after the finish reason, for all that is known to its end",
             vec![
                 call(""),
@@ -130,21 +124,9 @@ fn answers_that_complete() {
             vec![true],
         ),
         (
-            "the last of two reasons counts, and cuts",
-            vec![call(WHOLE), finish(ToolCalls), finish(Length)],
-            Length.into(),
-            vec![false],
-        ),
-        (
             "no later reason takes back that the answer is cut",
             vec![call(WHOLE), finish(Length), finish(ToolCalls), Delta::done()],
             Length.into(),
-            vec![false],
-        ),
-        (
-            "no later reason takes back that the answer was filtered",
-            vec![call(WHOLE), finish(ContentFilter), finish(Stop)],
-            ContentFilter.into(),
             vec![false],
         ),
         (
@@ -154,12 +136,6 @@ fn answers_that_complete() {
             vec![false],
         ),
         ("the end marker alone, with text", vec![Delta::text("a"), Delta::done()], inferred(Stop), vec![]),
-        (
-            "the end marker alone, with reasoning",
-            vec![Delta::reasoning("a"), Delta::done()],
-            inferred(Stop),
-            vec![],
-        ),
         (
             "the end marker alone, with a whole call",
             vec![Delta::text("a"), call(WHOLE), Delta::done()],
@@ -171,12 +147,6 @@ fn answers_that_complete() {
             vec![call(CUT), Delta::done()],
             inferred(ToolCalls),
             vec![false],
-        ),
-        (
-            "the end marker alone, with both",
-            vec![call_at(0, WHOLE), call_at(1, CUT), Delta::done()],
-            inferred(ToolCalls),
-            vec![true, false],
         ),
         (
             "the end marker alone, arguments that are no object",
@@ -203,18 +173,6 @@ fn answers_that_complete() {
             vec![false],
         ),
         (
-            "a filter cuts open calls",
-            vec![call(WHOLE), finish(ContentFilter), Delta::done()],
-            ContentFilter.into(),
-            vec![false],
-        ),
-        (
-            "a refusal cuts open calls",
-            vec![call(WHOLE), finish(Refusal), Delta::done()],
-            Refusal.into(),
-            vec![false],
-        ),
-        (
             "the length leaves ended calls",
             vec![call_at(0, WHOLE), block_end(0), call_at(1, WHOLE), finish(Length)],
             Length.into(),
@@ -228,7 +186,6 @@ fn answers_that_complete() {
             vec![],
         ),
         ("nothing, then stop", vec![finish(Stop), Delta::done()], Empty.into(), vec![]),
-        ("nothing, then tool calls", vec![finish(ToolCalls), Delta::done()], Empty.into(), vec![]),
         ("text, then tool calls", vec![Delta::text("a"), finish(ToolCalls)], ToolCalls.into(), vec![]),
         ("nothing, then a filter", vec![finish(ContentFilter), Delta::done()], ContentFilter.into(), vec![]),
         (

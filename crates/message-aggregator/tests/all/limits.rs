@@ -8,9 +8,14 @@ use message_aggregator::{
 use serde_json::json;
 
 fn settings() -> AggregatorSettings {
-    let limits = AggregatorLimits::default().with_block_bytes(8).with_blocks(3);
-    let limits = limits.with_calls(2).with_provider_data(2);
-    AggregatorSettings::default().with_limits(limits)
+    let limits = AggregatorLimits {
+        block_bytes: 8,
+        blocks: 3,
+        calls: 2,
+        provider_data: 2,
+        ..AggregatorLimits::default()
+    };
+    AggregatorSettings { limits, ..AggregatorSettings::default() }
 }
 
 fn start(index: i64) -> Delta {
@@ -118,8 +123,8 @@ fn kept() -> Vec<(&'static str, Vec<Delta>, usize)> {
 fn law_r1_the_bytes_of_a_whole_answer_are_bounded() {
     for (what, deltas, bytes) in kept() {
         let settings = |bytes| {
-            let limits = AggregatorLimits::default().with_answer_bytes(bytes);
-            AggregatorSettings::default().with_limits(limits)
+            let limits = AggregatorLimits { answer_bytes: bytes, ..AggregatorLimits::default() };
+            AggregatorSettings { limits, ..AggregatorSettings::default() }
         };
         let within = run(settings(bytes), deltas.iter().cloned().chain([Delta::done()]));
         assert_eq!(within.error, None, "{what}");

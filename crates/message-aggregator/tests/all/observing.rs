@@ -87,20 +87,6 @@ fn callbacks_come_in_order_within_causing_push() {
 }
 
 #[test]
-fn an_observer_needs_only_the_callbacks_it_wants() {
-    struct Ends(usize);
-    impl BlockObserver for Ends {
-        fn closed(&mut self, _: BlockId, _: &Block) {
-            self.0 += 1;
-        }
-    }
-    let mut ends = Ends(0);
-    let observer: &mut dyn BlockObserver = &mut ends;
-    crate::common::run(Default::default(), answer()).chunks.iter().for_each(|chunk| chunk.observe(observer));
-    assert_eq!(ends.0, 5);
-}
-
-#[test]
 fn everything_so_far_is_readable_after_each_delta() {
     let mut aggregator = MessageAggregator::new(ROUND);
     let mut chunks = VecDeque::new();

@@ -13,12 +13,10 @@ use proptest::prelude::{Strategy, any, prop_assert, prop_assert_eq, proptest};
 
 fn settings() -> impl Strategy<Value = AggregatorSettings> {
     (any::<bool>(), any::<bool>()).prop_map(|(eager, tight)| {
-        let tight_limits = || {
-            let limits = AggregatorLimits::default().with_answer_bytes(100).with_block_bytes(30);
-            limits.with_blocks(8).with_calls(3).with_provider_data(2)
-        };
-        let limits = if tight { tight_limits() } else { AggregatorLimits::default() };
-        AggregatorSettings::default().with_limits(limits).with_eager_calls(eager)
+        let tight_limits =
+            AggregatorLimits { answer_bytes: 100, block_bytes: 30, blocks: 8, calls: 3, provider_data: 2 };
+        let limits = if tight { tight_limits } else { AggregatorLimits::default() };
+        AggregatorSettings { limits, eager_calls: eager, ..AggregatorSettings::default() }
     })
 }
 

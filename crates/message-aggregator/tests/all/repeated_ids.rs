@@ -64,85 +64,6 @@ fn law_t6_bare_arguments_run_no_ambiguous_call() {
     }
 }
 
-/// All ways to cut a text in two, and into single characters.
-fn cuts(text: &str) -> Vec<Vec<&str>> {
-    let two = (0..=text.len()).map(|at| vec![&text[..at], &text[at..]]);
-    let single = (0..text.len()).map(|at| &text[at..=at]).collect();
-    two.chain([vec![text], single]).collect()
-}
-
-#[test]
-fn repeated_id_with_new_index_begins_call() {
-    for first in ["", "{}", "{\"path\":\"a\"}"] {
-        for pieces in cuts(PATH) {
-            for key in [(Some(1), ""), (Some(1), "x")] {
-                let run = finished(two_calls_with_one_id(first, &pieces, key));
-                let expected = [format!("x delete_all {first}"), format!("call_1_1 read {PATH}")];
-                assert_eq!(calls(&run.response), expected, "{pieces:?} under {key:?}");
-            }
-        }
-    }
-}
-
-#[test]
-fn calls_with_one_id_arrive_however_they_interleave() {
-    let first = "{\"path\":\"a\"}";
-    for first_cut in 0..=first.len() {
-        for cut in 0..=PATH.len() {
-            for id in ["", "x"] {
-                let deltas = [
-                    delta(0, "x", "delete_all", &first[..first_cut]),
-                    delta(1, "x", "read", &PATH[..cut]),
-                    delta(0, id, "", &first[first_cut..]),
-                    delta(1, id, "", &PATH[cut..]),
-                ];
-                let expected = [format!("x delete_all {first}"), format!("call_1_1 read {PATH}")];
-                assert_eq!(calls(&finished(deltas).response), expected);
-            }
-        }
-    }
-}
-
-#[test]
-fn calls_with_one_id_in_one_event_or_with_split_header() {
-    let both = vec![fragment(Some(0), "x", "delete_all", ""), fragment(Some(1), "x", "read", PATH)];
-    let expected = ["x delete_all ".to_owned(), format!("call_1_1 read {PATH}")];
-    assert_eq!(calls(&finished([DeltaKind::ToolCalls(both).into()]).response), expected);
-
-    let first = || delta(0, "x", "delete_all", "");
-    for header in [
-        vec![delta(1, "x", "read", "")],
-        vec![delta(1, "x", "", ""), delta(1, "", "read", "")],
-        vec![delta(1, "x", "", ""), delta(1, "x", "read", "")],
-        vec![delta(1, "", "read", ""), delta(1, "x", "", "")],
-    ] {
-        let run = finished([first()].into_iter().chain(header).chain([delta(1, "", "", PATH)]));
-        assert_eq!(calls(&run.response), expected);
-    }
-    // Arguments that come before the name wait for it.
-    let run = finished([first(), delta(1, "x", "", PATH), delta(1, "", "read", "")]);
-    assert_eq!(calls(&run.response), expected);
-}
-
-#[test]
-fn eager_rule_ends_call_when_id_repeats() {
-    let deltas = two_calls_with_one_id("{\"path\":\"a\"}", &["{\"path\"", ":\"b\"}"], (Some(1), "x"));
-    let run = run(eager(), deltas.into_iter().chain([Delta::finish(FinishReason::ToolCalls)]));
-    run.assert_lawful();
-    let expected = ["x delete_all {\"path\":\"a\"}".to_owned(), format!("call_1_1 read {PATH}")];
-    assert_eq!(calls(&run.response), expected);
-}
-
-#[test]
-fn made_id_is_known_when_block_opens() {
-    let run = finished(two_calls_with_one_id("", &[PATH], (Some(1), "x")));
-    let heads = run.chunks.iter().filter_map(|chunk| match chunk {
-        Chunk::Opened { head, .. } => head.call.as_ref().map(|call| call.call_id.as_str()),
-        _ => None,
-    });
-    assert_eq!(heads.collect::<Vec<_>>(), ["x", "call_1_1"]);
-}
-
 /// The second call's pieces have its id alone, which the first call has, too.
 #[test]
 fn shared_id_without_index_runs_neither_candidate_call() {
@@ -186,27 +107,6 @@ fn new_name_under_same_key_is_another_call() {
     for id in ["x", ""] {
         let run = finished([delta(0, "x", "delete_all", ""), delta(0, id, "read", PATH)]);
         assert_eq!(calls(&run.response), ["[x delete_all ]".to_owned(), format!("[call_1_1 read {PATH}]")]);
-    }
-}
-
-#[test]
-fn repeated_header_is_no_call_without_arguments() {
-    let whole = "{\"path\":\"a\"}";
-    for (header, index, id) in [
-        (delta(0, "", "read", ""), Some(0), "x"),
-        (delta(None, "", "read", ""), None, ""),
-        (delta(0, "late", "read", ""), Some(0), ""),
-    ] {
-        let first = delta(index, id, "read", whole);
-        let known = if id.is_empty() { "call_1_0" } else { id };
-        let run = finished([first.clone(), header.clone()]);
-        let ran: Vec<_> = calls(&run.response).into_iter().filter(|call| !call.starts_with('[')).collect();
-        assert_eq!(ran, [format!("{known} read {whole}")], "{header:?}");
-        // With arguments behind it, it was one.
-        let run = finished([first, header, delta(index, "", "", PATH)]);
-        let ran: Vec<_> = run.response.tool_calls().map(|(_, call)| call.arguments.as_str()).collect();
-        assert_eq!(ran, [whole, PATH]);
-        assert!(run.response.tool_calls().all(|(_, call)| call.complete));
     }
 }
 

@@ -18,7 +18,7 @@ use crate::wire::FORMAT;
 fn read(pieces: &[&[u8]], limits: AggregatorLimits) -> ReadAnswer {
     let redaction = Redaction::default();
     let decoder = AnswerDecoder::new(Messages::new(FORMAT.into(), limits), SseLimits::default(), redaction);
-    read_answer(decoder, AggregatorSettings::default().with_limits(limits), pieces)
+    read_answer(decoder, AggregatorSettings { limits, ..AggregatorSettings::default() }, pieces)
 }
 
 /// Reads a body whole, byte by byte and at random splits, which give the same chunks.
@@ -138,7 +138,7 @@ pub(super) fn opaque(response: &ChatResponse) -> Vec<(String, Value)> {
 
 #[test]
 fn law_r1_kept_blocks_are_bounded() {
-    let limits = AggregatorLimits::default().with_answer_bytes(2000);
+    let limits = AggregatorLimits { answer_bytes: 2000, ..AggregatorLimits::default() };
     let search = open(0, json!({"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}}));
     let piece = input(0, &"x".repeat(100));
     let mut events = vec![start(), search];

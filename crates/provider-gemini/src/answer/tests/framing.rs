@@ -28,7 +28,7 @@ fn law_r1_arguments_in_pieces_are_bounded() {
     let piece = parts(json!([{"functionCall": {"partialArgs": [piece], "willContinue": true}}]));
     let mut events = vec![parts(json!([{"functionCall": {"name": "f", "willContinue": true}}]))];
     events.extend(std::iter::repeat_n(piece, 40));
-    let limits = AggregatorLimits::default().with_answer_bytes(2000);
+    let limits = AggregatorLimits { answer_bytes: 2000, ..AggregatorLimits::default() };
     let format = GenerateContent::new(FORMAT.into(), limits);
     let decoder = AnswerDecoder::new(format, SseLimits::default(), Redaction::default());
     let read = read_answer(decoder, AggregatorSettings::default(), &[&sse(&events, "\n")]);

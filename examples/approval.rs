@@ -33,7 +33,7 @@ async fn main() -> Result<()> {
         decisions.push(pending.approve()?);
     }
     // Of all processes that resume, one gets past this line. The start of the call is stored before it runs.
-    let answer = client.resume("c1", decisions).call().await?;
+    let answer = client.prompt().conversation("c1").resume(decisions).call().await?;
     println!("{}", answer.text());
     Ok(())
 }

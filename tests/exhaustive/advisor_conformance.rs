@@ -323,8 +323,9 @@ fn documents() -> Retrieval {
 
 /// A retry that does not wait. The suite itself has no clock, and some of its errors ask for a wait.
 fn retry() -> Retry {
-    let at_once = Backoff::default().with_retries(1).with_waits(Duration::ZERO, Duration::ZERO);
-    Retry::new().with_backoff(at_once.with_max_retry_after(Duration::ZERO))
+    let zero = Duration::ZERO;
+    let at_once = Backoff { retries: 1, first: zero, longest: zero, max_retry_after: zero, seed: None };
+    Retry::new().with_backoff(at_once)
 }
 
 /// The tools of a server in this process. Its tasks run on a separate runtime, since the suite counts the tasks of the test.

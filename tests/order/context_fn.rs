@@ -100,15 +100,6 @@ async fn two_contexts_stand_in_their_order() {
     assert_eq!(texts(&model.prompts()[0].messages), ["one\n\ntwo\n\nHi"]);
 }
 
-#[tokio::test]
-async fn context_is_sent_with_instructions_by_choice() {
-    let context = context_fn("context", |_: ChatRequest| async { Ok("It is Monday.") }).in_system();
-    let model = ScriptedModel::new([Answer::from_text("Hello.")]);
-    let client = ChatClient::builder(model.clone()).system("Be polite.").advisor(context).build().unwrap();
-    client.prompt().user("Hi").call().await.unwrap();
-    assert_eq!(texts(&model.prompts()[0].messages), ["Be polite.\n\nIt is Monday.", "Hi"]);
-}
-
 /// Context finds the message of the user also behind advisors that map it, and beside a picture.
 #[tokio::test]
 async fn context_stands_before_what_the_user_wrote() {

@@ -54,7 +54,8 @@ const INNER: [Add; 15] = [
         client.advisor(Budget::for_each_turn().with_tokens(1_000).with_on_unknown_cost(ignore))
     },
     |client| {
-        let at_once = Backoff::default().with_retries(1).with_waits(Duration::ZERO, Duration::ZERO);
+        let at_once =
+            Backoff { retries: 1, first: Duration::ZERO, longest: Duration::ZERO, ..Backoff::default() };
         client.advisor(Retry::new().with_backoff(at_once))
     },
     |client| {

@@ -182,7 +182,7 @@ async fn law_r1_slow_reader_gets_error_and_delays_no_other() {
         setting.turn(),
         &spawner(),
         OnUnread::Continue,
-        KeptChunks::default().with_chunks(8),
+        KeptChunks { chunks: 8, ..KeptChunks::default() },
     );
     let mut slow = turn.read();
     next(&mut slow).await;
@@ -202,7 +202,7 @@ async fn law_r1_kept_chunks_are_bounded_in_bytes() {
     let text = "x".repeat(10_000);
     let long = (0..9).fold(Answer::new(), |answer, _| answer.text(text.clone()));
     let setting = setting([long.done()]);
-    let kept = KeptChunks::default().with_bytes(25_000);
+    let kept = KeptChunks { bytes: 25_000, ..KeptChunks::default() };
     let turn = SharedTurn::start_with(setting.turn(), &spawner(), OnUnread::Continue, kept);
     turn.handle().settled().await;
     let Some(Err(ReaderError::Behind { first })) = read(turn.read()).await.pop() else {

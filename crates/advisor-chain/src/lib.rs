@@ -50,10 +50,9 @@ pub mod messages {
 pub mod chain {
     #[doc(inline)]
     pub use advisor_core::{
-        AWAY_AFTER, AdvisorRole, AnsweredBefore, Attempts, Backoff, BoxError, CatchPanics, ChainBuilder,
-        ChunkEditor, ContextFn, EditedChunks, Embedding, EmbeddingError, EmbeddingModel, EndTurn, Extensions,
-        FallbackModel, FromFn, History, HoldBack, IntoId, KeptChunks, LastAnswer, MemorySide, NestedBounds,
-        OnDrop, OnUnread, OncePerTurn, ParallelToolCalls, PendingText, PhaseOrder, Plan, PlanEntry,
+        AWAY_AFTER, Attempts, Backoff, BoxError, CatchPanics, ChainBuilder, ChunkEditor, ContextFn,
+        EditedChunks, Embedding, EmbeddingModel, Extensions, FallbackModel, FromFn, HoldBack, IntoId,
+        KeptChunks, NestedBounds, OnDrop, OnUnread, OncePerTurn, ParallelToolCalls, PendingText, Plan,
         ReaderError, Record, ResponseFormat, SchemaSupport, SharedTurn, Spawner, Step, StreamItem,
         TextStream, TurnEnd, TurnHandle, TurnReader, TurnRecorder, TurnResponse, Waits, context_fn,
         drop_caught, text_with_sources, wait_in_words,
@@ -64,10 +63,9 @@ pub mod chain {
 pub mod tools {
     #[doc(inline)]
     pub use advisor_core::{
-        CallKey, CallRunner, CallStart, ClientSideCall, DecidedCall, DecidedCallObserver, Decision,
-        DecisionProblem, Decisions, Effect, Leniency, OUTCOME_UNKNOWN, PendingCall, PendingCalls, Progress,
-        ResolvedTools, RunGuard, StartedCalls, ToolError, ToolInvocation, ToolOutput, ToolSet, ToolsFn,
-        VERIFY_BEFORE_RETRYING, Verdict, tools_fn,
+        CallKey, CallRunner, CallStart, ClientSideCall, DecidedCall, Decision, DecisionProblem, Decisions,
+        Effect, Leniency, OUTCOME_UNKNOWN, PendingCall, PendingCalls, Progress, ResolvedTools, RunGuard,
+        ToolError, ToolInvocation, ToolOutput, ToolSet, ToolsFn, VERIFY_BEFORE_RETRYING, Verdict, tools_fn,
     };
     #[cfg(feature = "tools")]
     #[doc(inline)]

@@ -5,9 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use advisor_core::{
-    AdvisorChain, AdvisorInfo, AdvisorRole, CallStart, ChatRequest, ChunkStream, ClientSideCall,
-    ConversationKey, MessageList, PendingCalls, Phase, Placement, Result, StreamAdvisor, Turn, TurnId,
-    async_trait,
+    AdvisorChain, AdvisorInfo, CallStart, ChatRequest, ChunkStream, ClientSideCall, ConversationKey,
+    MessageList, PendingCalls, Placement, Result, StreamAdvisor, Turn, TurnId, async_trait,
 };
 use conversation_store::{ConversationStore, EntryId, Snapshot};
 
@@ -21,7 +20,7 @@ use crate::{OnBusy, OnOverflow, Summarizer, TokenCounter, Window};
 
 /// An advisor that stores each message as it becomes final, and sends the stored conversation to the model.
 ///
-/// By default it is inside the tool loop and sees every round. In [`Phase::Turn`] it is outside the loop and
+/// By default it is inside the tool loop and sees every round. In [`Phase::Turn`](advisor_core::Phase::Turn) it is outside the loop and
 /// stores the messages that the loop announces. Both store the same messages at the same points. Clones share
 /// their conversations; two memories created separately do not know each other's running turns.
 ///
@@ -294,9 +293,9 @@ impl AdvisorInfo for ChatMemoryAdvisor {
         "chat-memory"
     }
 
-    /// Places memory in every round, inside the tool loop, unless it is added with [`Phase::Turn`].
+    /// Places memory in every round, inside the tool loop, unless it is added with [`Phase::Turn`](advisor_core::Phase::Turn).
     fn placement(&self) -> Placement {
-        Placement::new(Phase::Round).with_role(AdvisorRole::Memory)
+        Placement::memory()
     }
 
     fn on_loop_start(&self, request: &ChatRequest) -> Result<()> {

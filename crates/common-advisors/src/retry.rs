@@ -35,7 +35,7 @@ use tokio::time::Instant;
 /// # async fn main() -> advisor_core::Result<()> {
 /// let down = Answer::refused(Error::new(ErrorKind::Connection, "the network is down"));
 /// let model = ScriptedModel::new([down, Answer::from_text("Back again.")]);
-/// let retry = Retry::new().with_backoff(Backoff::default().with_retries(3));
+/// let retry = Retry::new().with_backoff(Backoff { retries: 3, ..Backoff::default() });
 /// let client = ChatClient::builder(model).advisor(retry).build()?;
 /// assert_eq!(client.prompt().user("Hello?").call().await?.text(), "Back again.");
 /// # Ok(()) }
@@ -50,7 +50,10 @@ pub struct Retry {
 impl Retry {
     /// Creates an advisor that asks once more.
     pub fn new() -> Self {
-        Self { backoff: Backoff::default().with_retries(1), attempts_timeout: Duration::from_secs(120) }
+        Self {
+            backoff: Backoff { retries: 1, ..Backoff::default() },
+            attempts_timeout: Duration::from_secs(120),
+        }
     }
 
     /// Sets the number of further attempts, and the waits before them.

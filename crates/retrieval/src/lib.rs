@@ -10,7 +10,7 @@ mod vectors;
 pub use advisor::citations::CITATION_FORMAT;
 pub use advisor::{Retrieval, Retrieved};
 #[doc(no_inline)]
-pub use advisor_core::{Embedding, EmbeddingError, EmbeddingModel};
+pub use advisor_core::{Embedding, EmbeddingModel};
 pub use document::Document;
 pub use past_turns::{PastTurns, Scope};
 pub use retriever::{OnFailure, Query, Retriever};

@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use advisor_core::{
-    AdvisorChain, AdvisorInfo, AdvisorRole, CallRunner, ChatRequest, ChunkStream, Error, History, Leniency,
-    Phase, Placement, Result, StreamAdvisor, ToolCall, ToolSet, async_trait,
+    AdvisorChain, AdvisorInfo, CallRunner, ChatRequest, ChunkStream, Error, Leniency, Placement, Result,
+    StreamAdvisor, ToolCall, ToolSet, async_trait,
 };
 
 use crate::hooks::NoHooks;
@@ -68,7 +68,7 @@ impl AdvisorInfo for ToolCallAdvisor {
 
     /// Returns the loop phase, which is reserved for the loop.
     fn placement(&self) -> Placement {
-        Placement::new(Phase::Loop).with_role(AdvisorRole::ToolLoop { history: self.config.history })
+        self.config.placement
     }
 
     fn validate_tools(&self, tools: &ToolSet) -> Result<()> {
@@ -121,7 +121,7 @@ impl ToolCallAdvisorBuilder {
     /// Sets whether each request repeats the messages of the turn so far. Default: yes, unless a memory inside the
     /// loop sends them.
     pub fn internal_conversation_history(mut self, enabled: bool) -> Self {
-        self.config.history = if enabled { History::InLoop } else { History::InMemory };
+        self.config.placement = Placement::tool_loop().with_history(enabled);
         self
     }
 
@@ -193,7 +193,7 @@ impl ToolCallAdvisorBuilder {
 pub(crate) struct Config {
     pub(crate) streaming: ToolCallStreaming,
     pub(crate) tool_events: bool,
-    pub(crate) history: History,
+    pub(crate) placement: Placement,
     pub(crate) limits: Arc<ToolLimits>,
     pub(crate) hooks: Arc<dyn LoopHooks>,
     pub(crate) execution: Arc<dyn ToolExecution>,
@@ -209,7 +209,7 @@ impl Default for Config {
         Self {
             streaming: ToolCallStreaming::default(),
             tool_events: false,
-            history: History::Auto,
+            placement: Placement::tool_loop(),
             limits: Arc::default(),
             hooks: Arc::new(NoHooks),
             execution: Arc::new(ParallelTools::new()),
@@ -227,7 +227,7 @@ impl fmt::Debug for Config {
         f.debug_struct("Config")
             .field("streaming", &self.streaming)
             .field("tool_events", &self.tool_events)
-            .field("history", &self.history)
+            .field("placement", &self.placement)
             .field("limits", &self.limits)
             .finish_non_exhaustive()
     }

@@ -5,8 +5,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use advisor_core::{
-    BlockId, CallKey, ChatResponse, ConversationKey, Effect, Error, ErrorKind, Result, StartedCalls, Tool,
-    ToolCall, ToolResult, ToolSet, Turn, VERIFY_BEFORE_RETRYING,
+    BlockId, CallKey, ChatResponse, ConversationKey, Effect, Error, ErrorKind, Result, Tool, ToolCall,
+    ToolResult, ToolSet, Turn, VERIFY_BEFORE_RETRYING,
 };
 
 use crate::plan::prepare::prepare_in_time;
@@ -201,10 +201,5 @@ fn is_first(turn: &Turn, key: &CallKey, tool: &dyn Tool) -> bool {
     if tool.definition().effect != Some(Effect::AtMostOnce) {
         return true;
     }
-    let first = turn.extensions().update(|started: &mut StartedCalls| {
-        let first = !started.contains(key);
-        started.note(key.clone());
-        first
-    });
-    first.unwrap_or(true)
+    turn.note_started(key.clone())
 }

@@ -58,7 +58,7 @@ pub struct ToolLimits {
 }
 
 /// The end of a turn at a limit: of rounds, of calls, or one that an advisor has set
-/// ([`EndTurn`](advisor_core::EndTurn)).
+/// ([`Turn::request_end`](advisor_core::Turn::request_end)).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum OnLimit {

@@ -156,7 +156,7 @@ pub(crate) async fn approved(
         ClientSideCall::new(Some(key), call.clone()).approve().unwrap()
     };
     let calls = (0..).zip(asked.tool_calls()).filter(|_| !waiting.iter().any(|call| call.started));
-    Some(client.resume(conversation, calls.map(approve).collect::<Vec<_>>()))
+    Some(client.prompt().conversation(conversation).resume(calls.map(approve).collect::<Vec<_>>()))
 }
 
 /// The place of memory.

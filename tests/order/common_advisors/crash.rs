@@ -12,7 +12,12 @@ fn budget() -> Budget {
 }
 
 fn retry() -> Retry {
-    Retry::new().with_backoff(Backoff::default().with_retries(1).with_waits(Duration::ZERO, Duration::ZERO))
+    Retry::new().with_backoff(Backoff {
+        retries: 1,
+        first: Duration::ZERO,
+        longest: Duration::ZERO,
+        ..Backoff::default()
+    })
 }
 
 fn rate_limit() -> RateLimit {

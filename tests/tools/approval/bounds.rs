@@ -1,6 +1,5 @@
 //! The turn in which approved tools run.
 
-use advisor_chain::chain::NestedBounds;
 use advisor_chain::tools::{ClosingTexts, ParallelTools, ToolBatch, ToolExecution};
 use advisor_testkit::{Around, Asked, StoreAround, Work};
 use advisor_tests::prelude::*;
@@ -15,8 +14,8 @@ async fn law_t3_approved_call_has_turn_and_bounds() {
     #[derive(Clone)]
     struct User(&'static str);
     let pay = FnTool::with_invocation(definition("pay"), |call: ToolInvocation| async move {
-        let extensions = call.turn.extensions();
-        let (user, bounds) = (extensions.get::<User>().unwrap().0, extensions.get::<NestedBounds>().unwrap());
+        let user = call.turn.extensions().get::<User>().unwrap().0;
+        let bounds = call.turn.nested_bounds().unwrap();
         assert_eq!((call.conversation.unwrap().conversation(), bounds.depth), ("c", 1));
         let left = bounds.deadline.unwrap() - Instant::now();
         if call.arguments["cents"] == 3 {
@@ -41,7 +40,8 @@ async fn law_t3_approved_call_has_turn_and_bounds() {
         let pending = client.pending_calls("c").await.unwrap();
         let second = denial.map_or_else(|| pending[1].approve(), |reason| pending[1].deny(reason));
         let begun = Instant::now();
-        let resumed = client.resume("c", [pending[0].approve().unwrap(), second.unwrap()]);
+        let resumed =
+            client.prompt().conversation("c").resume([pending[0].approve().unwrap(), second.unwrap()]);
         resumed.extension(User("ann")).call().await.unwrap();
         let sent: Vec<_> = model.prompts().pop().unwrap().messages.iter().map(line).collect();
         let results = &sent[sent.len() - 3..];
@@ -106,7 +106,7 @@ async fn law_t3_time_of_approved_calls_loses_no_result() {
         client.prompt().user("Pay.").conversation("c").call().await.unwrap();
         let pending = client.pending_calls("c").await.unwrap();
         let both = pending.iter().map(|call| call.approve().unwrap());
-        let resumed = client.resume("c", both).call().await.unwrap();
+        let resumed = client.prompt().conversation("c").resume(both).call().await.unwrap();
         assert_eq!(resumed.finish().reason, FinishReason::Limit(Limit::Time(5_000)), "{place:?}");
         client.prompt().user("And?").conversation("c").call().await.unwrap();
         let sent: Vec<_> = model.prompts().pop().unwrap().messages.iter().map(line).collect();
@@ -123,7 +123,7 @@ fn limited(
     model: &ScriptedModel,
 ) -> ChatClient {
     let pay = FnTool::with_invocation(definition("pay"), |call: ToolInvocation| async move {
-        let bounds = call.turn.extensions().get::<NestedBounds>().unwrap();
+        let bounds = call.turn.nested_bounds().unwrap();
         Ok(ToolOutput::from(format!("paid, {:?} left", bounds.calls)))
     });
     let tool_loop = ToolCallAdvisor::builder().hooks(AskToPay).limits(limits).build().unwrap();
@@ -164,7 +164,7 @@ async fn law_t3_decided_calls_count_in_their_turn() {
             client.prompt().user("Pay.").conversation("c").call().await.unwrap();
             let pending = client.pending_calls("c").await.unwrap();
             let decisions = [pending[0].approve().unwrap(), pending[1].deny("no").unwrap()];
-            let resumed = client.resume("c", decisions).call().await.unwrap();
+            let resumed = client.prompt().conversation("c").resume(decisions).call().await.unwrap();
             assert_eq!(resumed.finish().reason, FinishReason::Limit(reached.clone()), "{place:?}");
             let lines: Vec<_> = resumed.transcript().iter().map(line).collect();
             assert!(lines.iter().any(|line| line.ends_with("seen")), "one call is left: {lines:?}");
@@ -195,7 +195,10 @@ async fn law_r1_values_of_approved_calls_are_bounded() {
             let pending = asking.pending_calls("c").await.unwrap();
             let decisions = [pending[0].approve_with(changed).unwrap(), pending[1].approve().unwrap()];
             let client = limited(place, &store, limits.clone(), &model);
-            assert_eq!(client.resume("c", decisions).call().await.unwrap().text(), "Done.");
+            assert_eq!(
+                client.prompt().conversation("c").resume(decisions).call().await.unwrap().text(),
+                "Done."
+            );
             let sent: Vec<_> = model.prompts().pop().unwrap().messages.iter().map(line).collect();
             assert!(sent[2].starts_with("c1: The call ran"), "{place:?}: {:.90}", sent[2]);
             assert!(sent[3].starts_with(second), "{place:?}: {:.90}", sent[3]);

@@ -24,13 +24,13 @@ async fn turn_is_decided_and_finished_in_another_process() {
             // Decisions travel as JSON.
             let made = [pending[0].approve().unwrap(), pending[1].deny("too much").unwrap()];
             let made: Vec<Decision> = serde_json::from_str(&serde_json::to_string(&made).unwrap()).unwrap();
-            let prompt = other.client.resume("c", made.clone());
+            let prompt = other.client.prompt().conversation("c").resume(made.clone());
             assert_eq!((prompt.call().await.unwrap().text().as_str(), other.runs()), ("Done.", 1));
             let results = ["c1: paid 1", "c2: seen", "c3: not started: too much"];
             assert_eq!(other.sent(), [&["Pay.", "(c1)(c2)(c3)"][..], &results].concat(), "{place:?}");
             // Nothing waits any more, and nothing runs again.
             assert_eq!(other.client.pending_calls("c").await.unwrap(), []);
-            let again = other.client.resume("c", made).call().await.unwrap_err();
+            let again = other.client.prompt().conversation("c").resume(made).call().await.unwrap_err();
             assert_eq!((again.kind(), other.runs()), (ErrorKind::NoClientSideCall, 1));
         }
     }
@@ -43,7 +43,7 @@ async fn changed_arguments_run_and_are_told_to_the_model() {
     process.ask().await;
     let pending = process.client.pending_calls("c").await.unwrap();
     let changed = pending[0].approve_with(json!({"cents": 2})).unwrap();
-    process.client.resume("c", [changed]).call().await.unwrap();
+    process.client.prompt().conversation("c").resume([changed]).call().await.unwrap();
     let result = "c1: The call ran with changed arguments: {\"cents\":2}\npaid 2";
     assert_eq!(process.sent(), ["Pay.", "(c1)", result]);
     // Arguments that do not fit are refused, and the call still waits.
@@ -51,10 +51,10 @@ async fn changed_arguments_run_and_are_told_to_the_model() {
     process.ask().await;
     let pending = process.client.pending_calls("c").await.unwrap();
     let wrong = pending[0].approve_with(json!({"cents": "2"})).unwrap();
-    let refused = process.client.resume("c", [wrong]).call().await.unwrap_err();
+    let refused = process.client.prompt().conversation("c").resume([wrong]).call().await.unwrap_err();
     assert_eq!((refused.kind(), process.runs()), (approval(DecisionProblem::Arguments), 0), "{refused}");
     assert!(!refused.to_string().contains("\"2\""), "arguments are content: {refused}");
-    process.client.resume("c", [pending[0].approve().unwrap()]).call().await.unwrap();
+    process.client.prompt().conversation("c").resume([pending[0].approve().unwrap()]).call().await.unwrap();
     assert_eq!(process.runs(), 1);
 }
 
@@ -74,10 +74,10 @@ async fn changed_arguments_are_bound_by_the_policy() {
     client.prompt().user("Pay.").conversation("c").call().await.unwrap();
     let pending = client.pending_calls("c").await.unwrap();
     let more = pending[0].approve_with(json!({"cents": 101})).unwrap();
-    let refused = client.resume("c", [more]).call().await.unwrap_err();
+    let refused = client.prompt().conversation("c").resume([more]).call().await.unwrap_err();
     assert_eq!(refused.kind(), approval(DecisionProblem::Policy), "{refused}");
     let less = pending[0].approve_with(json!({"cents": 100})).unwrap();
-    assert_eq!(client.resume("c", [less]).call().await.unwrap().text(), "Done.");
+    assert_eq!(client.prompt().conversation("c").resume([less]).call().await.unwrap().text(), "Done.");
 }
 
 /// All decisions are checked before anything runs.
@@ -105,7 +105,7 @@ async fn law_t5_wrong_decision_runs_nothing() {
         (vec![approved(0), unknown.clone()], ErrorKind::NoClientSideCall),
         (vec![approved(0), approved(1), unknown], ErrorKind::NoClientSideCall),
     ] {
-        let refused = process.client.resume("c", decisions).call().await.unwrap_err();
+        let refused = process.client.prompt().conversation("c").resume(decisions).call().await.unwrap_err();
         assert_eq!((refused.kind(), process.runs()), (kind, 0), "{refused}");
         assert!(!process.client.pending_calls("c").await.unwrap()[0].started);
     }
@@ -131,7 +131,8 @@ async fn law_t5_wrong_decision_runs_nothing() {
         (bare(), ErrorKind::Configuration),
         (bare().advisor(ToolCallAdvisor::new()), approval(DecisionProblem::UnknownTool)),
     ] {
-        let refused = bare.build().unwrap().resume("c", both()).call().await.unwrap_err();
+        let refused =
+            bare.build().unwrap().prompt().conversation("c").resume(both()).call().await.unwrap_err();
         assert_eq!(refused.kind(), kind, "{refused}");
     }
     assert!(process.client.pending_calls("c").await.unwrap().iter().all(|call| !call.started));
@@ -149,12 +150,12 @@ async fn law_t5_two_approvers_run_a_call_once() {
             let one = Process::waiting(&store, place, done(), Some(gate.clone()));
             let two = Process::new(&store, place, done());
             let approved = one.client.pending_calls("c").await.unwrap()[0].approve().unwrap();
-            let mut first = Box::pin(one.client.resume("c", [approved.clone()]).call());
+            let mut first = Box::pin(one.client.prompt().conversation("c").resume([approved.clone()]).call());
             while one.runs() == 0 {
                 assert!(poll!(first.as_mut()).is_pending());
                 tokio::task::yield_now().await;
             }
-            let second = two.client.resume("c", [approved]).call().await.unwrap_err();
+            let second = two.client.prompt().conversation("c").resume([approved]).call().await.unwrap_err();
             assert_eq!((second.kind(), two.runs()), (ErrorKind::CallAlreadyStarted, 0));
             gate.release();
             assert_eq!(first.await.unwrap().text(), "Done.");
@@ -172,7 +173,7 @@ async fn law_t5_call_of_lost_approver_needs_verification() {
             Process::new(&store, place, one_payment()).ask().await;
             let one = Process::waiting(&store, place, done(), Some(Gate::new()));
             let approved = one.client.pending_calls("c").await.unwrap()[0].approve().unwrap();
-            let mut resumed = Box::pin(one.client.resume("c", [approved]).call());
+            let mut resumed = Box::pin(one.client.prompt().conversation("c").resume([approved]).call());
             while one.runs() == 0 {
                 assert!(poll!(resumed.as_mut()).is_pending());
                 tokio::task::yield_now().await;
@@ -182,7 +183,14 @@ async fn law_t5_call_of_lost_approver_needs_verification() {
             let pending = next.client.pending_calls("c").await.unwrap();
             assert!(pending[0].started);
             // It may have run, so a denial would tell the model something false.
-            let late = next.client.resume("c", [pending[0].deny("no").unwrap()]).call().await.unwrap_err();
+            let late = next
+                .client
+                .prompt()
+                .conversation("c")
+                .resume([pending[0].deny("no").unwrap()])
+                .call()
+                .await
+                .unwrap_err();
             assert_eq!(late.kind(), ErrorKind::CallAlreadyStarted);
             next.client.prompt().user("And?").conversation("c").call().await.unwrap();
             let told = format!("c1: {VERIFY_BEFORE_RETRYING}");
@@ -200,7 +208,7 @@ async fn user_message_answers_the_pending_call() {
     let approved = process.client.pending_calls("c").await.unwrap()[0].approve().unwrap();
     process.client.prompt().user("Never mind.").conversation("c").call().await.unwrap();
     assert!(process.sent()[2].starts_with("c1: not run"), "{:?}", process.sent());
-    let late = process.client.resume("c", [approved]).call().await.unwrap_err();
+    let late = process.client.prompt().conversation("c").resume([approved]).call().await.unwrap_err();
     assert_eq!((late.kind(), process.runs()), (ErrorKind::NoClientSideCall, 0));
 }
 

@@ -21,7 +21,7 @@ async fn conversation_is_held_while_approved_tools_run() {
         let gate = Gate::new();
         let one = Process::waiting(&store, place, done(), Some(gate.clone()));
         let approved = approve_first(&one.client).await;
-        let mut first = Box::pin(one.client.resume("c", [approved.clone()]).call());
+        let mut first = Box::pin(one.client.prompt().conversation("c").resume([approved.clone()]).call());
         while one.runs() == 0 {
             assert!(poll!(first.as_mut()).is_pending());
             tokio::task::yield_now().await;
@@ -30,7 +30,8 @@ async fn conversation_is_held_while_approved_tools_run() {
         for client in [&one.client, &other.client] {
             let asked = client.prompt().user("And?").conversation("c").call().await.unwrap_err();
             assert_eq!(asked.kind(), ErrorKind::ConversationBusy);
-            let decided = client.resume("c", [approved.clone()]).call().await.unwrap_err();
+            let decided =
+                client.prompt().conversation("c").resume([approved.clone()]).call().await.unwrap_err();
             assert_eq!(decided.kind(), ErrorKind::ConversationBusy);
         }
         gate.release();
@@ -58,11 +59,12 @@ async fn law_t5_advisor_outside_memory_prevents_approved_calls() {
                 let limiter = limiter.with_placement(Placement::new(phase).outside_memory());
                 let limited = Process::behind(&store, place, done(), None, |client| client.advisor(limiter));
                 let approved = approve_first(&limited.client).await;
-                let stopped = limited.client.resume("c", [approved.clone()]).call().await;
+                let stopped =
+                    limited.client.prompt().conversation("c").resume([approved.clone()]).call().await;
                 assert_eq!((stopped.is_ok(), limited.runs()), (answers, 0), "{place:?} {phase:?}");
                 assert!(!limited.client.pending_calls("c").await.unwrap()[0].started, "{place:?} {phase:?}");
                 let process = Process::new(&store, place, done());
-                process.client.resume("c", [approved]).call().await.unwrap();
+                process.client.prompt().conversation("c").resume([approved]).call().await.unwrap();
                 assert_eq!(process.sent(), ["Pay.", "(c1)", "c1: paid 1"], "{place:?} {phase:?}");
             }
         }
@@ -81,7 +83,8 @@ async fn law_t5_resumed_turn_continues_with_its_results() {
             process.ask().await;
             let pending = process.client.pending_calls("c").await.unwrap();
             let decisions = [pending[0].approve().unwrap(), pending[1].deny("no").unwrap()];
-            let resumed = || process.client.resume("c", decisions.clone()).turn("resumed").call();
+            let resumed =
+                || process.client.prompt().conversation("c").resume(decisions.clone()).turn("resumed").call();
             assert_eq!(resumed().await.unwrap_err().kind(), ErrorKind::Connection);
             for _ in 0..2 {
                 let answer = resumed().await.unwrap();
@@ -95,11 +98,20 @@ async fn law_t5_resumed_turn_continues_with_its_results() {
             let results = ["c1: paid 1", "c2: seen", "c3: not started: no"];
             assert_eq!(process.sent(), [&["Pay.", "(c1)(c2)(c3)"][..], &results].concat(), "{place:?}");
             // Under another id, or about other calls, they are too late.
-            let late = process.client.resume("c", decisions.clone()).call().await.unwrap_err();
+            let late =
+                process.client.prompt().conversation("c").resume(decisions.clone()).call().await.unwrap_err();
             assert_eq!(late.kind(), ErrorKind::NoClientSideCall);
             let mut forged = decisions.clone();
             forged[0].key.turn = TurnId::new("another").unwrap();
-            let other = process.client.resume("c", forged).turn("resumed").call().await.unwrap_err();
+            let other = process
+                .client
+                .prompt()
+                .conversation("c")
+                .resume(forged)
+                .turn("resumed")
+                .call()
+                .await
+                .unwrap_err();
             assert_eq!((other.kind(), process.runs()), (ErrorKind::TurnIdReused, 1));
         }
     }
@@ -127,7 +139,7 @@ async fn law_t5_turn_that_asks_is_answered_once() {
             }
             let pending = process.client.pending_calls("c").await.unwrap();
             let decisions = pending.iter().map(|call| call.approve().unwrap());
-            process.client.resume("c", decisions).call().await.unwrap();
+            process.client.prompt().conversation("c").resume(decisions).call().await.unwrap();
             let after = asks().await.unwrap();
             assert_eq!(described(&after), described(&first), "{place:?}");
             assert_eq!((process.runs(), process.model.prompts().len()), (2, 2));
@@ -148,11 +160,12 @@ async fn law_t5_no_call_runs_before_the_decided_ones() {
     let cache = cache.with_placement(Placement::new(Phase::Round).outside_memory());
     let cached = Process::behind(&store, Phase::Round, done(), None, |client| client.advisor(cache));
     let approved = approve_first(&cached.client).await;
-    let refused = cached.client.resume("c", [approved.clone()]).call().await.unwrap_err();
+    let refused =
+        cached.client.prompt().conversation("c").resume([approved.clone()]).call().await.unwrap_err();
     assert_eq!((refused.kind(), cached.runs()), (ErrorKind::Configuration, 0), "{refused}");
     // Nothing holds the conversation, and the decision still applies.
     let process = Process::new(&store, Phase::Round, done());
-    process.client.resume("c", [approved]).call().await.unwrap();
+    process.client.prompt().conversation("c").resume([approved]).call().await.unwrap();
     assert_eq!(process.sent(), ["Pay.", "(c1)", "c1: paid 1"]);
 }
 
@@ -165,7 +178,7 @@ async fn law_t6_late_result_answers_no_later_call() {
         let gate = Gate::new();
         let one = Process::waiting(&store, place, done(), Some(gate.clone()));
         let approved = approve_first(&one.client).await;
-        let mut first = Box::pin(one.client.resume("c", [approved]).call());
+        let mut first = Box::pin(one.client.prompt().conversation("c").resume([approved]).call());
         while one.runs() == 0 {
             assert!(poll!(first.as_mut()).is_pending());
             tokio::task::yield_now().await;
@@ -206,10 +219,11 @@ async fn law_t5_turn_that_cannot_begin_runs_no_approved_call() {
         let narrow = narrow.with_on_overflow(OnOverflow::Refuse);
         let process = Process::with_memory(narrow, place, done());
         let approved = approve_first(&process.client).await;
-        let refused = process.client.resume("c", [approved.clone()]).call().await.unwrap_err();
+        let refused =
+            process.client.prompt().conversation("c").resume([approved.clone()]).call().await.unwrap_err();
         assert_eq!((refused.kind(), process.runs()), (ErrorKind::ContextOverflow, 0), "{place:?}");
         let process = Process::new(&store, place, done());
-        process.client.resume("c", [approved]).call().await.unwrap();
+        process.client.prompt().conversation("c").resume([approved]).call().await.unwrap();
         assert_eq!(process.runs(), 1);
     }
 }
@@ -226,7 +240,15 @@ async fn law_o4_oversized_results_of_approved_calls_are_stored() {
             let narrow = narrow.with_on_overflow(OnOverflow::Refuse);
             let process = Process::with_memory(narrow, place, done());
             let approved = approve_first(&process.client).await;
-            let refused = process.client.resume("c", [approved]).user("And?").turn("resumed").call().await;
+            let refused = process
+                .client
+                .prompt()
+                .conversation("c")
+                .resume([approved])
+                .user("And?")
+                .turn("resumed")
+                .call()
+                .await;
             let refused = refused.unwrap_err();
             assert_eq!((refused.kind(), process.runs()), (ErrorKind::ContextOverflow, 1), "{place:?}");
             assert!(refused.emitted(), "a tool has run");
@@ -257,11 +279,21 @@ async fn denials_that_were_not_stored_can_be_sent_again() {
             let process = Process::new(&store, place, done());
             let denied = process.client.pending_calls("c").await.unwrap()[0].deny("no").unwrap();
             faulty.fail_at(faulty.operations() + operation, StoreFault::Unavailable);
-            let Err(failed) = process.client.resume("c", [denied.clone()]).call().await else { continue };
+            let Err(failed) = process.client.prompt().conversation("c").resume([denied.clone()]).call().await
+            else {
+                continue;
+            };
             let waits = !process.client.pending_calls("c").await.unwrap().is_empty();
             assert_eq!(failed.emitted(), !waits, "{place:?} {operation} {failed}");
             if waits {
-                Process::new(&inner, place, done()).client.resume("c", [denied]).call().await.unwrap();
+                Process::new(&inner, place, done())
+                    .client
+                    .prompt()
+                    .conversation("c")
+                    .resume([denied])
+                    .call()
+                    .await
+                    .unwrap();
                 unchanged += 1;
             }
         }

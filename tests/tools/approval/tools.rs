@@ -167,7 +167,7 @@ async fn law_t7_approved_call_runs_the_tool_of_the_chain() {
                 assert!(ran.lock().unwrap().is_empty());
                 let (client, model, ran) = process(&store, setting, done());
                 let approved = client.pending_calls("c").await.unwrap()[0].approve().unwrap();
-                let answer = client.resume("c", [approved]).call().await.unwrap();
+                let answer = client.prompt().conversation("c").resume([approved]).call().await.unwrap();
                 assert_eq!(answer.text(), "Done.");
                 assert_eq!(*ran.lock().unwrap(), expected, "memory in {memory:?}: {setting:?}");
                 assert_eq!(model.prompts().len(), 1, "the model is asked once");
@@ -219,7 +219,7 @@ async fn law_t7_finding_the_tools_is_no_round() {
             .unwrap();
         client.prompt().user("Pay.").conversation("c").call().await.unwrap();
         let approved = client.pending_calls("c").await.unwrap()[0].approve().unwrap();
-        let answer = client.resume("c", [approved]).call().await.unwrap();
+        let answer = client.prompt().conversation("c").resume([approved]).call().await.unwrap();
         assert_eq!((*counter.0.lock().unwrap(), answer.round()), ((2, 2), 1), "{memory:?}");
     }
 }
@@ -247,7 +247,7 @@ async fn law_t7_tool_may_come_from_inside_memory() {
         .unwrap();
     client.prompt().user("Pay.").conversation("c").call().await.unwrap();
     let approved = client.pending_calls("c").await.unwrap()[0].approve().unwrap();
-    client.resume("c", [approved]).call().await.unwrap();
+    client.prompt().conversation("c").resume([approved]).call().await.unwrap();
     assert_eq!(*ran.lock().unwrap(), ["paid"]);
 }
 
@@ -285,7 +285,7 @@ async fn law_t7_approval_is_for_one_definition() {
             let (other, model, ran) = client(text, vec![again]);
             let shown = other.pending_calls("c").await.unwrap().remove(0);
             assert!(shown.definition.is_some());
-            other.resume("c", [shown.approve().unwrap()]).call().await.unwrap();
+            other.prompt().conversation("c").resume([shown.approve().unwrap()]).call().await.unwrap();
             let told = line(model.prompts()[0].messages.last().unwrap());
             assert_eq!(told.contains("the definition of the tool has changed"), changed, "{told}");
             assert_eq!(ran.lock().unwrap().len(), usize::from(!changed), "{memory:?}");

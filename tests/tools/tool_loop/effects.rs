@@ -2,7 +2,7 @@
 //! does not run.
 
 use advisor_chain::Turn;
-use advisor_chain::tools::{OUTCOME_UNKNOWN, StartedCalls};
+use advisor_chain::tools::OUTCOME_UNKNOWN;
 use advisor_tests::prelude::*;
 
 use crate::tool_loop::support::*;
@@ -141,8 +141,9 @@ impl TurnRecorder for Recorder {
     async fn record(&self, record: &Record) -> Result<()> {
         if let (Step::Started(starts), Some(turn)) = (&record.step, self.0.upgrade()) {
             let known = starts.iter().filter(|start| self.1.contains(&start.key));
-            turn.extensions()
-                .update(|started: &mut StartedCalls| known.for_each(|start| started.note(start.key.clone())));
+            for start in known {
+                turn.note_started(start.key.clone());
+            }
         }
         Ok(())
     }
@@ -155,15 +156,13 @@ impl Remembers {
             let known = Arc::clone(&known);
             async move {
                 let started = known.started.clone();
-                request.turn.extensions().update(|facts: &mut StartedCalls| {
-                    known.repeated.into_iter().for_each(|round| facts.note_repeated(round));
-                });
+                known.repeated.into_iter().for_each(|round| request.turn.note_repeated(round));
                 if known.at_announcement {
                     request.turn.add_recorder(Arc::new(Recorder(Arc::downgrade(&request.turn), started)));
                 } else {
-                    request.turn.extensions().update(|facts: &mut StartedCalls| {
-                        started.into_iter().for_each(|key| facts.note(key));
-                    });
+                    for key in started {
+                        request.turn.note_started(key);
+                    }
                 }
                 next.next_stream(request).await
             }

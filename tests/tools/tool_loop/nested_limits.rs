@@ -2,7 +2,6 @@
 //! inside tools.
 
 use advisor_chain::Advisor;
-use advisor_chain::chain::EndTurn;
 use advisor_chain::tools::{PolicyAction, ToolPolicy};
 use advisor_tests::prelude::*;
 use tokio::time::{Instant, sleep};
@@ -94,7 +93,7 @@ impl Advisor for Allows {
 
     async fn after(&self, turn: Self::State, response: &ChatResponse) -> Result<()> {
         if response.round() >= self.0 {
-            turn.extensions().insert(EndTurn(budget()));
+            turn.request_end(budget());
         }
         Ok(())
     }

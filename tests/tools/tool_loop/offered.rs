@@ -1,6 +1,5 @@
 //! Tests that only tools which were offered to the model in a round can be called, whatever advisor added them.
 
-use advisor_chain::chain::{AdvisorRole, History};
 use advisor_tests::prelude::*;
 
 use crate::tool_loop::support::*;
@@ -124,7 +123,7 @@ async fn added_loop_replaces_default_loop() {
     let model = asks_for("look");
     let client =
         advisor_chain::client(model.clone()).advisor(own).tool(tool("look", "sunny")).build().unwrap();
-    assert_eq!(client.explain().entries.len(), 1);
+    assert_eq!(client.explain().names().count(), 1);
     assert_eq!(client.prompt().user("go").call().await.unwrap().text(), "Done.");
     assert_eq!(*count.lock().unwrap(), 1);
 }
@@ -138,7 +137,7 @@ impl AdvisorInfo for Idle {
     }
 
     fn placement(&self) -> Placement {
-        Placement::new(Phase::Loop).with_role(AdvisorRole::ToolLoop { history: History::Auto })
+        Placement::tool_loop()
     }
 }
 

@@ -1,6 +1,5 @@
 //! Tests of the two senders of a turn's earlier messages: the loop, or a memory inside it.
 
-use advisor_chain::chain::AdvisorRole;
 use advisor_tests::prelude::*;
 
 use crate::tool_loop::support::*;
@@ -11,7 +10,7 @@ fn stand_in() -> impl StreamAdvisor {
         "stand-in",
         |request: ChatRequest, next: AdvisorChain| async move { next.next_stream(request).await },
     )
-    .with_placement(Placement::new(Phase::Round).with_role(AdvisorRole::Memory))
+    .with_placement(Placement::memory())
 }
 
 fn model() -> ScriptedModel {

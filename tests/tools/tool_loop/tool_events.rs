@@ -1,6 +1,6 @@
 //! Tests of the events that observers of tools receive.
 
-use advisor_chain::tools::{StartedCalls, ToolBatch, ToolExecution};
+use advisor_chain::tools::{ToolBatch, ToolExecution};
 use advisor_tests::prelude::*;
 
 use crate::tool_loop::support::*;
@@ -108,7 +108,7 @@ async fn law_t2_t5_call_started_before_has_no_started_event() {
     let client = client(&model, streaming(ToolCallStreaming::All)).tool(charge).build().unwrap();
     let stream = client.prompt().user("go").stream();
     let key = CallKey::new(stream.turn().id().clone(), 1, 0);
-    stream.turn().extensions().update(|started: &mut StartedCalls| started.note(key));
+    stream.turn().note_started(key);
     assert_eq!(events(&read(stream).await), ["c1 already_started"]);
 }
 

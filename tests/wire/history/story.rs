@@ -90,7 +90,13 @@ pub(crate) async fn begun_with(origin: &Origin) -> String {
     let (transport, store) = (ScriptedTransport::new((origin.answers)()), Arc::new(InMemoryStore::new()));
     let client = client((origin.model)(transport.clone()), &store, origin.in_text);
     let question = vec![Part::from(QUESTION), media([1, 2, 3])];
-    let answer = client.prompt().user_parts(question).conversation("c").call().await.expect("an answer");
+    let answer = client
+        .prompt()
+        .message(Message::user_parts(question))
+        .conversation("c")
+        .call()
+        .await
+        .expect("an answer");
     assert_eq!(answer.text(), ANSWER, "{}", origin.name);
     let refusal = client.prompt().user(DEMAND).conversation("c").call().await.expect("an answer");
     assert!(refusal.message().blocks().len() == 1, "{}: {:?}", origin.name, refusal.message());

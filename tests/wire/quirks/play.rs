@@ -35,7 +35,7 @@ macro_rules! placed {
 /// Returns the model that reads a transcript.
 pub(crate) fn model(transcript: &Transcript, place: Place) -> Arc<dyn ChatModel> {
     let streaming = transcript.setting("streaming") != Some("off");
-    let retries = Backoff::none().with_retries(transcript.bodies.len().saturating_sub(1));
+    let retries = Backoff { retries: transcript.bodies.len().saturating_sub(1), ..Backoff::none() };
     match transcript.family {
         WireFamily::OpenAiChat => {
             let model = OpenAiModel::new("m").with_profile(chat_profile(transcript));

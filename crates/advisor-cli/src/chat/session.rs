@@ -34,7 +34,7 @@ impl Session {
 
     /// Continues the conversation with decisions about the calls that wait.
     pub(super) fn resume(&self, decisions: Vec<Decision>) -> TurnStream {
-        self.client.resume(self.conversation.clone(), decisions).stream()
+        self.client.prompt().conversation(self.conversation.clone()).resume(decisions).stream()
     }
 
     /// Returns the calls that wait for a decision.

@@ -2,10 +2,7 @@
 
 use std::fmt;
 
-use advisor_core::{
-    AdvisorChain, AdvisorRole, ChatClient, ChatClientBuilder, ChatModel, MemorySide, Phase, Placement,
-    StreamAdvisor,
-};
+use advisor_core::{AdvisorChain, ChatClient, ChatClientBuilder, ChatModel, Phase, Placement, StreamAdvisor};
 
 /// A deviation from an advisor that passes everything through, which the advisor declares.
 ///
@@ -132,16 +129,16 @@ impl Subject {
     }
 
     pub(super) fn is_memory(&self) -> bool {
-        self.placement.role == AdvisorRole::Memory
+        self.placement.is_memory()
     }
 
     pub(super) fn is_tool_loop(&self) -> bool {
-        self.placement.role.is_tool_loop()
+        self.placement.is_tool_loop()
     }
 
     /// Checks whether it has to be further inside than a memory of the same phase.
     pub(super) fn is_inside_memory(&self) -> bool {
-        self.placement.side == MemorySide::Inside
+        self.placement.is_inside_memory()
     }
 
     /// Adds the advisor, in its phase or in another one.

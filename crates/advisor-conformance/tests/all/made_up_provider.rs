@@ -116,7 +116,8 @@ fn lines(body: &str) -> Reply {
 
 async fn server(replies: impl IntoIterator<Item = Reply>) -> (ReplayServer, MadeUpModel) {
     let server = ReplayServer::start(replies).await.expect("a port");
-    let waits = Backoff::default().with_waits(Duration::from_millis(1), Duration::from_millis(1));
+    let waits =
+        Backoff { first: Duration::from_millis(1), longest: Duration::from_millis(1), ..Backoff::default() };
     let model = MadeUpModel::new().with_base_url(server.url()).with_api_key(KEY).with_retries(waits);
     (server, model)
 }

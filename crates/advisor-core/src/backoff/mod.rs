@@ -14,9 +14,8 @@ mod tests;
 ///
 /// The n-th wait is random between half and all of `first` · 2ⁿ⁻¹, capped at `longest`. The fixed half keeps the
 /// schedule exponential. The random half keeps clients that failed together from retrying together.
-#[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
+#[allow(clippy::exhaustive_structs, reason = "callers write it with `..Backoff::default()`")]
 pub struct Backoff {
     /// Number of retries after the first attempt. Default 2; 0 disables retries.
     pub retries: usize,
@@ -45,33 +44,9 @@ impl Default for Backoff {
 
 impl Backoff {
     /// Disables retries.
+    #[must_use]
     pub fn none() -> Self {
         Self { retries: 0, ..Self::default() }
-    }
-
-    /// Sets the number of retries.
-    pub fn with_retries(mut self, retries: usize) -> Self {
-        self.retries = retries;
-        self
-    }
-
-    /// Sets the maximum of the first wait and of every wait of the schedule.
-    pub fn with_waits(mut self, first: Duration, longest: Duration) -> Self {
-        self.first = first;
-        self.longest = longest;
-        self
-    }
-
-    /// Sets the maximum wait that a server can request.
-    pub fn with_max_retry_after(mut self, max_retry_after: Duration) -> Self {
-        self.max_retry_after = max_retry_after;
-        self
-    }
-
-    /// Makes the jitter the same in every run.
-    pub fn with_seed(mut self, seed: u64) -> Self {
-        self.seed = Some(seed);
-        self
     }
 
     /// Returns the waits of one request, from its first failure on.
@@ -121,6 +96,12 @@ impl Waits {
         Some(asked.unwrap_or(own)).filter(|_| asked.is_none_or(|asked| asked <= self.max_retry_after))
     }
 }
+
+/// The delay after the end of a timeout from which on its caller counts as away.
+///
+/// A timeout runs while its future is polled. If the first poll after its end is later than this, nobody was waiting.
+/// The timeouts of providers and of policies start again then, so that a slow reader causes none.
+pub const AWAY_AFTER: Duration = Duration::from_secs(1);
 
 /// Returns a wait in words, rounded up, for the text of an error.
 ///

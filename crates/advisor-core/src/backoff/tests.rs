@@ -10,7 +10,7 @@ const MILLISECOND: Duration = Duration::from_millis(1);
 fn waits_double_up_to_the_longest() {
     let ceilings = [500, 1000, 2000, 4000, 8000, 8000, 8000].map(Duration::from_millis);
     for seed in 0..200 {
-        let mut waits = Backoff::default().with_retries(ceilings.len()).with_seed(seed).waits();
+        let mut waits = Backoff { retries: ceilings.len(), seed: Some(seed), ..Backoff::default() }.waits();
         for ceiling in ceilings {
             let wait = waits.next_wait(None).expect("a retry is left");
             // backon computes in 32-bit floats.
@@ -27,7 +27,7 @@ fn waits_double_up_to_the_longest() {
 #[test]
 fn seed_fixes_jitter_and_unseeded_jitter_varies() {
     let first_wait = |backoff: Backoff| backoff.waits().next_wait(None).expect("a retry");
-    let of_seed = |seed| first_wait(Backoff::default().with_seed(seed));
+    let of_seed = |seed| first_wait(Backoff { seed: Some(seed), ..Backoff::default() });
     assert_eq!(of_seed(7), of_seed(7));
     let mut waits: Vec<Duration> = (0..100).map(of_seed).collect();
     waits.sort_unstable();
@@ -53,7 +53,7 @@ fn server_wait_overrides_schedule_and_no_longer_one_begins() {
     for (asked, expected) in cases {
         assert_eq!(Backoff::default().waits().next_wait(Some(asked)), expected, "{asked:?}");
     }
-    let patient = Backoff::default().with_max_retry_after(Duration::MAX);
+    let patient = Backoff { max_retry_after: Duration::MAX, ..Backoff::default() };
     assert_eq!(patient.waits().next_wait(Some(Duration::MAX)), Some(Duration::MAX));
 }
 
@@ -75,7 +75,7 @@ fn any_bounds_are_safe() {
     for first in extremes {
         for longest in extremes {
             let mut waits =
-                Backoff::default().with_waits(first, longest).with_retries(200).with_seed(1).waits();
+                Backoff { first, longest, retries: 200, seed: Some(1), ..Backoff::default() }.waits();
             let mut count = 0;
             while let Some(wait) = waits.next_wait(None) {
                 count += 1;

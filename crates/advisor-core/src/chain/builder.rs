@@ -4,15 +4,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::chain::Link;
-use crate::{
-    AdvisorChain, AdvisorRole, ChatModel, Error, History, MemorySide, Phase, PhaseOrder, Placement, Result,
-    StreamAdvisor,
-};
+use crate::chain::placement::{History, Role};
+use crate::{AdvisorChain, ChatModel, Error, Phase, Placement, Result, StreamAdvisor};
 
 /// Builder that orders the advisors of a chain and checks it.
 ///
 /// Advisors are ordered by phase, outermost first; inside a phase the one added first is outermost. An advisor
-/// [beside the model](PhaseOrder::BesideModel) is inside all others.
+/// [beside the model](Placement::beside_model) is inside all others.
 #[derive(Clone)]
 #[must_use = "a chain is made by `build`"]
 pub struct ChainBuilder {
@@ -83,10 +81,10 @@ impl ChainBuilder {
     ///
     /// # Errors
     /// Of kind [`Configuration`](crate::ErrorKind::Configuration), with the remedy, for:
-    /// - two tool loops, two memories or two readers of calls in text, or one of them in a phase where it cannot work;
+    /// - two tool loops or two memories, or one of them in a phase where it cannot work;
     /// - a loop whose history setting contradicts the placement of memory;
-    /// - an advisor on the wrong [side](MemorySide) of memory;
-    /// - an advisor that must be [beside the model](PhaseOrder::BesideModel) in another phase.
+    /// - an advisor on the wrong [side](Placement::inside_memory) of memory;
+    /// - an advisor that must be [beside the model](Placement::beside_model) in another phase.
     pub fn build(self) -> Result<AdvisorChain> {
         let mut links = self.links;
         for fallback in self.fallbacks {
@@ -96,31 +94,26 @@ impl ChainBuilder {
                 links.push(fallback);
             }
         }
-        links.sort_by_key(|link| (link.placement.phase, link.placement.order));
+        links.sort_by_key(|link| (link.placement.phase, link.placement.role == Role::BesideModel));
         check(&links)?;
         Ok(AdvisorChain::new(links, self.model))
     }
 }
 
 fn check(links: &[Link]) -> Result<()> {
-    let loops = with_role(links, AdvisorRole::is_tool_loop);
-    let memories = with_role(links, |role| role == AdvisorRole::Memory);
-    let text_calls = with_role(links, |role| role == AdvisorRole::TextCalls);
-    refuse_second(&loops, "run tools")?;
-    refuse_second(&memories, "remember the conversation")?;
-    refuse_second(&text_calls, "read tool calls in the text")?;
+    refuse_second(links, Placement::is_tool_loop, "run tools")?;
+    refuse_second(links, Placement::is_memory, "remember the conversation")?;
     for link in links {
         let (does, belongs) = match (link.placement.role, link.placement.phase) {
-            (AdvisorRole::ToolLoop { .. }, phase) if phase != Phase::Loop => ("runs tools", "the loop phase"),
-            (AdvisorRole::Memory, Phase::Loop | Phase::ModelCall) => {
+            (Role::ToolLoop(_), phase) if phase != Phase::Loop => ("runs tools", "the loop phase"),
+            (Role::ToolLoop(_), _) => continue,
+            (Role::Memory, Phase::Loop | Phase::ModelCall) => {
                 ("remembers the conversation", "the turn or the round phase")
             }
-            (AdvisorRole::TextCalls, phase) if phase != Phase::ModelCall => {
-                ("reads tool calls in the text", "the model-call phase")
+            (Role::BesideModel, phase) if phase != Phase::ModelCall => {
+                ("must be beside the model", "the model-call phase")
             }
-            (AdvisorRole::General | AdvisorRole::Context, Phase::Loop) => {
-                ("runs no tools", "the turn or the round phase")
-            }
+            (_, Phase::Loop) => ("runs no tools", "the turn or the round phase"),
             _ => continue,
         };
         return Err(Error::configuration(format!(
@@ -129,90 +122,71 @@ fn check(links: &[Link]) -> Result<()> {
             link.placement.phase
         )));
     }
-    check_beside_model(links)?;
     check_sides(links)?;
-    check_history(&loops, memories.first().map(|memory| memory.placement.phase))
+    check_history(links)
 }
 
-fn refuse_second(links: &[&Link], both: &str) -> Result<()> {
-    let [first, second, ..] = links else { return Ok(()) };
-    let (first, second) = (first.advisor.name(), second.advisor.name());
+fn refuse_second(links: &[Link], is: fn(&Placement) -> bool, both: &str) -> Result<()> {
+    let mut names = links.iter().filter(|link| is(&link.placement)).map(|link| link.advisor.name());
+    let (Some(first), Some(second)) = (names.next(), names.next()) else { return Ok(()) };
     Err(Error::configuration(format!("`{first}` and `{second}` both {both}; keep one of them")))
 }
 
-fn check_beside_model(links: &[Link]) -> Result<()> {
-    let is_misplaced = |link: &&Link| {
-        link.placement.order == PhaseOrder::BesideModel && link.placement.phase != Phase::ModelCall
-    };
-    let Some(link) = links.iter().find(is_misplaced) else { return Ok(()) };
-    Err(Error::configuration(format!(
-        "`{}` must be beside the model, inside all other advisors; place it in the model-call phase, not in the {} phase",
-        link.advisor.name(),
-        link.placement.phase
-    )))
-}
-
 fn check_sides(links: &[Link]) -> Result<()> {
-    let position = |is: fn(AdvisorRole) -> bool| links.iter().position(|link| is(link.placement.role));
-    let Some(memory) = position(|role| role == AdvisorRole::Memory) else { return Ok(()) };
-    let tool_loop = position(AdvisorRole::is_tool_loop).unwrap_or_default();
+    let position = |is: fn(&Placement) -> bool| links.iter().position(|link| is(&link.placement));
+    let Some(memory) = position(Placement::is_memory) else { return Ok(()) };
+    let tool_loop = position(Placement::is_tool_loop).unwrap_or_default();
     let misplaced = [
-        (0..memory, MemorySide::Inside, "inside memory, so that its answers are stored as they leave it"),
+        (0..memory, Role::InsideMemory, "inside memory, so that its answers are stored as they leave it"),
         (
             memory..tool_loop,
-            MemorySide::Inside,
+            Role::InsideMemory,
             "inside the tool loop, so that its answers are stored as they leave it",
         ),
         (
             memory..links.len(),
-            MemorySide::Outside,
+            Role::OutsideMemory,
             "outside memory, so that the user's messages reach it before they are stored",
         ),
     ];
-    for (places, side, belongs) in misplaced {
+    for (places, role, belongs) in misplaced {
         let mut links = links.get(places).unwrap_or_default().iter();
-        if let Some(link) = links.find(|link| link.placement.side == side) {
-            let (name, remedy) = (link.advisor.name(), remedy(side, link.advisor.placement().phase));
+        if let Some(link) = links.find(|link| link.placement.role == role) {
+            let remedy = match (role, link.advisor.placement().phase) {
+                (Role::OutsideMemory, _) => "place it in the turn phase and add it before the memory",
+                (_, Phase::Round) => "place it in the round phase and add it after the memory",
+                _ => "place it in the model-call phase",
+            };
+            let name = link.advisor.name();
             return Err(Error::configuration(format!("`{name}` must be {belongs}; {remedy}")));
         }
     }
     Ok(())
 }
 
-/// Returns how to move an advisor to its side of memory. `own` is the phase that the advisor chooses by default.
-fn remedy(side: MemorySide, own: Phase) -> &'static str {
-    match (side, own) {
-        (MemorySide::Outside, _) => "place it in the turn phase and add it before the memory",
-        (_, Phase::Round) => "place it in the round phase and add it after the memory",
-        _ => "place it in the model-call phase",
+/// Checks that exactly one of the loop and a memory inside it sends the messages.
+fn check_history(links: &[Link]) -> Result<()> {
+    let memory_is_inside =
+        links.iter().any(|link| link.placement.is_memory() && link.placement.phase == Phase::Round);
+    for link in links {
+        let name = link.advisor.name();
+        match link.placement.role {
+            Role::ToolLoop(History::InLoop) if memory_is_inside => {
+                return Err(Error::configuration(format!(
+                    "`{name}` keeps its own history while memory inside the loop keeps it too, so the model would see each message twice; \
+                     leave the history unset, or place the memory in the turn phase"
+                )));
+            }
+            Role::ToolLoop(History::InMemory) if !memory_is_inside => {
+                return Err(Error::configuration(format!(
+                    "`{name}` keeps no history and no memory inside the loop does, so the model would not see earlier messages; \
+                     leave the history unset, or add a memory in the round phase"
+                )));
+            }
+            _ => {}
+        }
     }
-}
-
-/// Checks that exactly one of the loop and a memory inside it sends the messages. `memory` is the phase of memory.
-fn check_history(loops: &[&Link], memory: Option<Phase>) -> Result<()> {
-    let Some((AdvisorRole::ToolLoop { history }, advisor)) =
-        loops.first().map(|link| (link.placement.role, &link.advisor))
-    else {
-        return Ok(());
-    };
-    let memory_is_inside = memory == Some(Phase::Round);
-    match history {
-        History::InLoop if memory_is_inside => Err(Error::configuration(format!(
-            "`{}` keeps its own history while memory inside the loop keeps it too, so the model would see each message twice; \
-             leave the history unset, or place the memory in the turn phase",
-            advisor.name()
-        ))),
-        History::InMemory if !memory_is_inside => Err(Error::configuration(format!(
-            "`{}` keeps no history and no memory inside the loop does, so the model would not see earlier messages; \
-             leave the history unset, or add a memory in the round phase",
-            advisor.name()
-        ))),
-        _ => Ok(()),
-    }
-}
-
-fn with_role(links: &[Link], is: impl Fn(AdvisorRole) -> bool) -> Vec<&Link> {
-    links.iter().filter(|link| is(link.placement.role)).collect()
+    Ok(())
 }
 
 impl fmt::Debug for ChainBuilder {

@@ -3,12 +3,8 @@
 
 pub(crate) mod advisor;
 pub(crate) mod builder;
-pub(crate) mod context_advisor;
-pub(crate) mod decisions;
-pub(crate) mod from_fn;
+pub(crate) mod functions;
 pub(crate) mod placement;
-pub(crate) mod plan;
-pub(crate) mod tools_fn;
 
 use std::fmt;
 use std::future::pending;
@@ -22,8 +18,8 @@ use tracing::Instrument;
 
 use crate::chain::builder::ChainBuilder;
 use crate::{
-    AdvisorRole, CallRunner, ChatModel, ChatRequest, ChunkStream, Error, ErrorKind, PendingCalls, Placement,
-    Plan, Result, SchemaSupport, StreamAdvisor, ToolSet, spans,
+    CallRunner, ChatModel, ChatRequest, ChunkStream, Error, ErrorKind, PendingCalls, Placement, Plan, Result,
+    SchemaSupport, StreamAdvisor, ToolSet, spans,
 };
 
 /// The whole chain or its rest down to the model: immutable and cheap to clone. It can be called any number of
@@ -85,7 +81,7 @@ impl AdvisorChain {
         // Moves the request into the boxed future at once. Kept beside it in each layer, it would be half of a
         // stream's size.
         let asked = match self.links.get(self.position) {
-            Some(link) if link.placement.role.is_tool_loop() && turn.resolves_tools() => {
+            Some(link) if link.placement.is_tool_loop() && turn.resolves_tools() => {
                 self.rest().inside_loop(link.advisor.call_runner(), request).boxed()
             }
             Some(link) => Arc::clone(&link.advisor).advise_stream(request, self.rest()),
@@ -156,10 +152,10 @@ impl AdvisorChain {
         self.model.schema_support()
     }
 
-    /// Checks whether this rest of the chain has an advisor with a role for which `is` returns true.
+    /// Checks whether this rest of the chain has a memory.
     #[must_use]
-    pub fn contains(&self, is: impl Fn(AdvisorRole) -> bool) -> bool {
-        self.remaining().iter().any(|link| is(link.placement.role))
+    pub fn has_memory(&self) -> bool {
+        self.remaining().iter().any(|link| link.placement.is_memory())
     }
 
     /// Calls [`AdvisorInfo::on_loop_start`](crate::AdvisorInfo::on_loop_start) of every advisor in this rest of

@@ -1,53 +1,14 @@
-//! `Placement`, `Phase`, `PhaseOrder`, `AdvisorRole` and `MemorySide`: the position and role of an advisor.
+//! `Phase` and `Placement`: where an advisor stands in the chain; `Plan`: the resolved chain as a readable table.
 
+use std::cmp::Ordering;
 use std::fmt;
 
 use crate::AdvisorChain;
-
-/// Position and role of an advisor in the chain.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Placement {
-    /// The phase in which it runs.
-    pub phase: Phase,
-    /// Its special role, if any.
-    pub role: AdvisorRole,
-    /// The side of memory on which it must be, in a chain with memory.
-    pub side: MemorySide,
-    /// Its place among the advisors of its phase.
-    pub order: PhaseOrder,
-}
-
-/// The place of an advisor among those of its phase. Ordered outermost first.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
-pub enum PhaseOrder {
-    /// The advisor added first is outermost.
-    #[default]
-    AsAdded,
-    /// Inside all others of [`Phase::ModelCall`], whenever it is added; any other phase is an error. Several keep the
-    /// order in which they are added.
-    BesideModel,
-}
-
-/// The side of memory on which an advisor must be. Building a chain with it on the other side fails.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-#[allow(clippy::exhaustive_enums, reason = "a memory has two sides")]
-pub enum MemorySide {
-    /// Either side.
-    #[default]
-    Any,
-    /// Between memory and the model, so that its changes to an answer are remembered as they were shown. If the
-    /// chain has a tool loop, also inside the loop, since the loop reports each answer to memory. A place in
-    /// [`Phase::ModelCall`] always is.
-    Inside,
-    /// Between the caller and memory, so that its changes to a request are stored.
-    Outside,
-}
+use crate::chain::Link;
 
 /// The frequency of an advisor's runs, and thereby its distance from the model. Ordered outermost first.
 ///
-/// Inside a phase, the advisor added first is outermost, except for [`PhaseOrder::BesideModel`].
+/// Inside a phase, the advisor added first is outermost, except [beside the model](Placement::beside_model).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[allow(clippy::exhaustive_enums, reason = "the four phases are the shape of every chain")]
 pub enum Phase {
@@ -62,97 +23,118 @@ pub enum Phase {
     ModelCall,
 }
 
-/// The component that sends the messages of a running turn again in each round of its tool loop.
+/// Position of an advisor in the chain, and what it requires there. By default it is in [`Phase::Turn`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum History {
-    /// The memory, if one is inside the loop, else the loop.
+pub struct Placement {
+    /// The phase in which it runs.
+    pub phase: Phase,
+    pub(super) role: Role,
+}
+
+/// What an advisor is in a chain, or where it must be.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Role {
     #[default]
+    General,
+    InsideMemory,
+    OutsideMemory,
+    BesideModel,
+    Memory,
+    ToolLoop(History),
+}
+
+/// The component that sends the messages of a running turn again in each round of its tool loop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum History {
+    /// The memory, if one is inside the loop, else the loop.
     Auto,
-    /// The loop.
     InLoop,
-    /// The memory inside the loop.
     InMemory,
 }
 
-impl History {
-    /// Checks whether the loop sends the messages. `inside` is the rest of the chain inside the loop.
-    #[must_use]
-    pub fn is_in_loop(self, inside: &AdvisorChain) -> bool {
-        match self {
-            Self::Auto => !inside.contains(|role| role == AdvisorRole::Memory),
-            Self::InLoop => true,
-            Self::InMemory => false,
-        }
-    }
-}
-
-/// The advisor's special role in a chain, if it has one.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum AdvisorRole {
-    /// No special role.
-    #[default]
-    General,
-    /// Runs tools and calls the model again; at most one, in [`Phase::Loop`].
-    ToolLoop {
-        /// The component that sends the messages of the turn again in each round.
-        history: History,
-    },
-    /// Adds context that is sent and never stored, once per turn; see [`context_fn`](crate::context_fn).
-    Context,
-    /// Remembers the conversation; at most one, in [`Phase::Turn`] or [`Phase::Round`].
-    Memory,
-    /// Reads tool calls in the text of the model; at most one, in [`Phase::ModelCall`].
-    TextCalls,
-}
-
 impl Placement {
-    /// Creates a placement in this phase, without a special role.
+    /// Creates a placement in this phase.
     #[must_use]
     pub fn new(phase: Phase) -> Self {
-        Self { phase, role: AdvisorRole::General, side: MemorySide::Any, order: PhaseOrder::AsAdded }
+        Self { phase, role: Role::General }
     }
 
-    /// Creates a placement directly beside the model, inside all other advisors.
+    /// Creates a placement directly beside the model, inside all others of [`Phase::ModelCall`], whenever it is added. Any
+    /// other phase is an error. Several keep the order in which they are added.
     ///
     /// It is for advisors that translate between the form of a model and that of the chain, and for those that count
     /// its calls.
     #[must_use]
     pub fn beside_model() -> Self {
-        Self { order: PhaseOrder::BesideModel, ..Self::new(Phase::ModelCall) }
+        Self { phase: Phase::ModelCall, role: Role::BesideModel }
     }
 
-    /// Requires a place inside memory: for advisors that change answers.
+    /// Creates the placement of an advisor that remembers the conversation, in [`Phase::Round`]. A chain has at most one,
+    /// there or in [`Phase::Turn`].
+    #[must_use]
+    pub fn memory() -> Self {
+        Self { phase: Phase::Round, role: Role::Memory }
+    }
+
+    /// Creates the placement of an advisor that runs tools and calls the model again. A chain has at most one, in
+    /// [`Phase::Loop`].
+    #[must_use]
+    pub fn tool_loop() -> Self {
+        Self { phase: Phase::Loop, role: Role::ToolLoop(History::Auto) }
+    }
+
+    /// Sets whether a tool loop itself sends the messages of the turn again in each round. By default it does so unless a
+    /// memory is inside it. A chain with a memory that contradicts this cannot be built.
+    #[must_use]
+    pub fn with_history(self, in_loop: bool) -> Self {
+        let history = if in_loop { History::InLoop } else { History::InMemory };
+        Self { role: Role::ToolLoop(history), ..self }
+    }
+
+    /// Requires a place between memory and the model: for advisors that change answers, so that their changes are
+    /// remembered as they were shown.
+    ///
+    /// If the chain has a tool loop, the place must also be inside the loop, since the loop reports each answer to
+    /// memory. A place in [`Phase::ModelCall`] always is.
     #[must_use]
     pub fn inside_memory(self) -> Self {
-        Self { side: MemorySide::Inside, ..self }
+        Self { role: Role::InsideMemory, ..self }
     }
 
-    /// Requires a place outside memory: for advisors that change the user's messages before they are stored.
+    /// Requires a place between the caller and memory: for advisors that change the user's messages before they are
+    /// stored.
     #[must_use]
     pub fn outside_memory(self) -> Self {
-        Self { side: MemorySide::Outside, ..self }
+        Self { role: Role::OutsideMemory, ..self }
     }
 
-    /// Sets the role.
+    /// Checks whether it is that of a memory.
     #[must_use]
-    pub fn with_role(self, role: AdvisorRole) -> Self {
-        Self { role, ..self }
+    pub fn is_memory(&self) -> bool {
+        self.role == Role::Memory
     }
-}
 
-impl Default for Placement {
-    fn default() -> Self {
-        Self::new(Phase::Turn)
-    }
-}
-
-impl AdvisorRole {
-    /// Checks whether this is the tool loop.
+    /// Checks whether it is that of a tool loop.
     #[must_use]
-    pub fn is_tool_loop(self) -> bool {
-        matches!(self, Self::ToolLoop { .. })
+    pub fn is_tool_loop(&self) -> bool {
+        matches!(self.role, Role::ToolLoop(_))
+    }
+
+    /// Checks whether it [requires](Self::inside_memory) a place inside memory.
+    #[must_use]
+    pub fn is_inside_memory(&self) -> bool {
+        self.role == Role::InsideMemory
+    }
+
+    /// Checks whether the tool loop of this placement sends the messages of the turn again in each round. `inside` is the
+    /// rest of the chain inside the loop.
+    #[must_use]
+    pub fn keeps_history(&self, inside: &AdvisorChain) -> bool {
+        match self.role {
+            Role::ToolLoop(History::InLoop) => true,
+            Role::ToolLoop(History::InMemory) => false,
+            _ => !inside.has_memory(),
+        }
     }
 }
 
@@ -164,5 +146,141 @@ impl fmt::Display for Phase {
             Self::Round => "round",
             Self::ModelCall => "model call",
         })
+    }
+}
+
+/// Readable description of a chain. Its `Display` is a table and a few sentences.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan(Vec<(String, Placement)>);
+
+impl Plan {
+    pub(super) fn new(links: &[Link]) -> Self {
+        Self(links.iter().map(|link| (link.advisor.name().to_owned(), link.placement)).collect())
+    }
+
+    /// Iterates over the names of the advisors, outermost first. The model comes after the last.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(name, _)| name.as_str())
+    }
+
+    fn position(&self, is: fn(&Placement) -> bool) -> Option<usize> {
+        self.0.iter().position(|(_, placement)| is(placement))
+    }
+
+    /// Returns the phase of memory, if the chain has one.
+    fn memory(&self) -> Option<Phase> {
+        let (_, memory) = self.0.get(self.position(Placement::is_memory)?)?;
+        Some(memory.phase)
+    }
+
+    /// Returns whether the advisor at this place is outside memory (`Less`), inside it, or neither.
+    fn side(&self, place: usize) -> Ordering {
+        self.position(Placement::is_memory).map_or(Ordering::Equal, |memory| place.cmp(&memory))
+    }
+
+    fn sees_rounds(&self, placement: &Placement) -> bool {
+        self.position(Placement::is_tool_loop).is_some() && placement.phase > Phase::Loop
+    }
+
+    /// Returns the names of the advisors on this side of memory, among the first `n`, without the tool loop.
+    fn listed(&self, n: usize, side: Ordering) -> String {
+        let listed = self
+            .0
+            .iter()
+            .take(n)
+            .enumerate()
+            .filter(|(place, (_, placement))| self.side(*place) == side && !placement.is_tool_loop());
+        let often = |placement| if self.sees_rounds(placement) { " (in every round)" } else { "" };
+        listed
+            .map(|(_, (name, placement))| format!("{name}{}", often(placement)))
+            .collect::<Vec<_>>()
+            .join(", ")
+    }
+
+    /// Writes a line for each advisor, and one for the model.
+    fn fmt_advisors(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (place, (name, placement)) in self.0.iter().enumerate() {
+            let often = match placement.phase {
+                Phase::ModelCall => "each model call",
+                _ if self.sees_rounds(placement) => "every round",
+                _ => "once per turn",
+            };
+            let role = match placement.role {
+                Role::Memory => "remembers the conversation",
+                Role::ToolLoop(_) if self.memory() == Some(Phase::Round) => {
+                    "runs tools; memory inside it sends the messages"
+                }
+                Role::ToolLoop(_) => "runs tools; sends the turn's messages again",
+                _ => "",
+            };
+            let side = match self.side(place) {
+                Ordering::Less => "outside memory",
+                Ordering::Equal => "",
+                Ordering::Greater => "inside memory",
+            };
+            let line = format!("{:<10}  {name:<24}  {often:<15}  {side:<14}  {role}", placement.phase);
+            writeln!(f, "{}", line.trim_end())?;
+        }
+        writeln!(f, "{:<10}  the model", "")
+    }
+
+    /// Writes the component that runs the tools, and the steps at which messages are stored.
+    fn fmt_storing(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let has_loop = self.position(Placement::is_tool_loop).is_some();
+        if !has_loop {
+            writeln!(f, "No advisor runs tools: calls of the model are client-side: the caller runs them.")?;
+        } else if self.memory().is_some() {
+            writeln!(
+                f,
+                "An approved call runs before the first round, with the tool that the first request has beside the model."
+            )?;
+        }
+        match self.memory() {
+            None => writeln!(f, "Nothing is remembered after the turn."),
+            Some(Phase::Round) => {
+                writeln!(f, "Each round is stored as it completes, before a tool of it runs.")
+            }
+            Some(_) => {
+                writeln!(f, "Each message is stored as the loop makes it final, before the loop continues.")
+            }
+        }
+    }
+
+    /// Writes which advisors' changes and answers are not stored.
+    fn fmt_not_stored(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (all, tool_loop) = (self.0.len(), self.position(Placement::is_tool_loop));
+        let changing = self.listed(all, Ordering::Less);
+        if !changing.is_empty() {
+            writeln!(
+                f,
+                "Outside memory: {changing}. Messages that they add are stored, unless they are ephemeral or instructions; \
+                 their changes to an answer are not stored."
+            )?;
+        }
+        // The loop reports its answers to memory before these advisors see them.
+        let between = self.listed(tool_loop.unwrap_or_default(), Ordering::Greater);
+        if !between.is_empty() {
+            writeln!(
+                f,
+                "Outside the loop, which reports each answer to memory: {between}. Their changes to an answer are not stored."
+            )?;
+        }
+        // The loop reports the answers inside it to memory, even where memory is further inside.
+        let answering = self.listed(tool_loop.unwrap_or(all), Ordering::Less);
+        if !answering.is_empty() {
+            writeln!(
+                f,
+                "An answer that one of these gives by itself is made outside memory and not stored: {answering}."
+            )?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.fmt_advisors(f)?;
+        self.fmt_storing(f)?;
+        self.fmt_not_stored(f)
     }
 }

@@ -1,6 +1,5 @@
-//! `ChatClient` and `ChatClientBuilder`: a chain with default instructions, options and tools.
+//! `ChatClient` and `ChatClientBuilder`: a chain with default instructions, options and tools; `IntoId` for their ids.
 
-pub(crate) mod into_id;
 pub(crate) mod prompt;
 
 use std::collections::HashSet;
@@ -12,8 +11,8 @@ use message_aggregator::Text;
 use crate::chain::builder::ChainBuilder;
 use crate::tool::set::{duplicate_tool, warn_of_left_out};
 use crate::{
-    AdvisorChain, ChatModel, ChatOptions, ClientSideCall, ConversationKey, Decision, Error, IntoId, OnDrop,
-    Phase, Plan, Prompt, Result, Spawner, StreamAdvisor, Tool, ToolSet,
+    AdvisorChain, ChatModel, ChatOptions, ClientSideCall, ConversationKey, Error, OnDrop, Phase, Plan,
+    Prompt, Result, Spawner, StreamAdvisor, Tool, ToolSet, TurnId,
 };
 
 /// Entry point of a chain: defaults once, a [`Prompt`] per turn. Cheap to clone.
@@ -82,15 +81,6 @@ impl ChatClient {
             Error::configuration("no memory knows which calls wait: add a `ChatMemoryAdvisor`")
         })?;
         memory.list(&key).await
-    }
-
-    /// Creates the prompt of the turn that continues after calls that wait, as [`Prompt::resume`] does.
-    pub fn resume(
-        &self,
-        conversation: impl IntoId<ConversationKey>,
-        decisions: impl IntoIterator<Item = Decision>,
-    ) -> Prompt {
-        self.prompt().conversation(conversation).resume(decisions)
     }
 
     /// Returns a builder of the same client, to build a changed copy.
@@ -265,3 +255,56 @@ fn check_spawner(on_drop: OnDrop, spawner: Option<&Spawner>) -> Result<()> {
     }
     Ok(())
 }
+
+/// A value that identifies a `T` or leaves it unset: an id, its text, or an `Option` of either.
+///
+/// [`Prompt::conversation`](crate::Prompt::conversation) and [`Prompt::turn`](crate::Prompt::turn) take it.
+pub trait IntoId<T> {
+    /// Returns the id, if any.
+    ///
+    /// # Errors
+    /// If the text is not a valid id.
+    fn into_id(self) -> Result<Option<T>>;
+}
+
+impl<T, I: IntoId<T>> IntoId<T> for Option<I> {
+    fn into_id(self) -> Result<Option<T>> {
+        self.map_or(Ok(None), I::into_id)
+    }
+}
+
+macro_rules! into_id {
+    ($($id:ty),*) => {$(
+        impl IntoId<Self> for $id {
+            fn into_id(self) -> Result<Option<Self>> {
+                Ok(Some(self))
+            }
+        }
+
+        impl IntoId<$id> for &$id {
+            fn into_id(self) -> Result<Option<$id>> {
+                Ok(Some(self.clone()))
+            }
+        }
+
+        impl IntoId<$id> for &str {
+            fn into_id(self) -> Result<Option<$id>> {
+                <$id>::new(self).map(Some)
+            }
+        }
+
+        impl IntoId<$id> for String {
+            fn into_id(self) -> Result<Option<$id>> {
+                <$id>::new(&self).map(Some)
+            }
+        }
+
+        impl IntoId<$id> for &String {
+            fn into_id(self) -> Result<Option<$id>> {
+                <$id>::new(self).map(Some)
+            }
+        }
+    )*};
+}
+
+into_id!(ConversationKey, TurnId);

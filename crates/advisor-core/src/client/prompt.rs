@@ -3,11 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use message_aggregator::{Message, MessageList, Part, Text};
+use message_aggregator::{Message, MessageList, Text};
 
 use crate::client::{Defaults, check_spawner};
-use crate::turn::nested_bounds::Inherited;
-use crate::turn_stream::beginning::Beginning;
+use crate::turn_stream::Beginning;
 use crate::{
     AdvisorChain, ChainBuilder, ChatOptions, ChatRequest, ConversationKey, Decision, Decisions, Error,
     IntoId, NestedBounds, OnDrop, Result, StreamAdvisor, Tool, ToolInvocation, ToolSet, Turn, TurnId,
@@ -29,6 +28,7 @@ pub struct Prompt {
     conversation: Option<ConversationKey>,
     turn: Option<TurnId>,
     extensions: Vec<Extension>,
+    inherited_bounds: Option<NestedBounds>,
     on_drop: OnDrop,
     decisions: Option<Vec<Decision>>,
     error: Option<Arc<Error>>,
@@ -49,6 +49,7 @@ impl Prompt {
             conversation: None,
             turn: None,
             extensions: Vec::new(),
+            inherited_bounds: None,
             on_drop: defaults.on_drop,
             decisions: None,
             error: None,
@@ -64,11 +65,6 @@ impl Prompt {
     /// Adds a user message to the turn's input.
     pub fn user(self, text: impl Into<Text>) -> Self {
         self.message(Message::user(text))
-    }
-
-    /// Adds a user message of several parts to the turn's input.
-    pub fn user_parts(self, parts: Vec<Part>) -> Self {
-        self.message(Message::user_parts(parts))
     }
 
     /// Adds a message to the turn's input, such as the result of a tool that the caller ran.
@@ -129,10 +125,7 @@ impl Prompt {
     /// }
     /// ```
     pub fn inside(self, call: &ToolInvocation) -> Self {
-        match call.turn.extensions().get::<NestedBounds>() {
-            Some(bounds) => self.extension(Inherited(bounds)),
-            None => self,
-        }
+        Self { inherited_bounds: call.turn.nested_bounds(), ..self }
     }
 
     /// Sets options of this turn; they take precedence over the client's.
@@ -215,7 +208,7 @@ impl Prompt {
     ///         // Here a person sees `call.call.name` and `call.call.arguments`.
     ///         decisions.push(call.approve()?);
     ///     }
-    ///     Ok(client.resume(conversation, decisions).call().await?.text())
+    ///     Ok(client.prompt().conversation(conversation).resume(decisions).call().await?.text())
     /// }
     /// ```
     pub fn resume(self, decisions: impl IntoIterator<Item = Decision>) -> Self {
@@ -226,6 +219,7 @@ impl Prompt {
     pub fn stream(self) -> TurnStream {
         let turn = Turn::new(self.turn.clone().unwrap_or_else(TurnId::random));
         self.extensions.iter().for_each(|leave| leave(&turn));
+        self.inherited_bounds.into_iter().for_each(|bounds| turn.inherit_bounds(bounds));
         let (on_drop, spawner) = (self.on_drop, self.defaults.spawner.clone());
         let begin = self.prepare(Arc::clone(&turn)).map(Box::new);
         let stream = TurnStream::new(turn, begin).with_on_drop(on_drop);
@@ -272,7 +266,7 @@ impl Prompt {
         };
         chain.validate_tools(&request.tools)?;
         if let Some(decisions) = self.decisions {
-            request.turn.extensions().insert(decided(&chain, &request, decisions)?);
+            request.turn.set_decisions(decided(&chain, &request, decisions)?);
         }
         Ok(Beginning { chain, request })
     }

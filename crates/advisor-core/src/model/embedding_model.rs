@@ -1,6 +1,5 @@
 //! `EmbeddingModel`, which turns texts into vectors, and `Embedding`, a vector with a direction.
 
-use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -32,7 +31,7 @@ use crate::{Error, ErrorKind, Result};
 /// #[async_trait]
 /// impl EmbeddingModel for Lengths {
 ///     async fn embed(&self, texts: &[Text]) -> Result<Vec<Embedding>> {
-///         let embedding = |text: &Text| Ok(Embedding::new(vec![1.0, text.len() as f32])?);
+///         let embedding = |text: &Text| Embedding::new(vec![1.0, text.len() as f32]);
 ///         texts.iter().map(embedding).collect()
 ///     }
 /// }
@@ -92,11 +91,11 @@ impl<M: EmbeddingModel + ?Sized> EmbeddingModel for Arc<M> {
 ///
 /// # Example
 /// ```
-/// use advisor_core::{Embedding, EmbeddingError};
+/// use advisor_core::Embedding;
 ///
 /// assert_eq!(Embedding::new(vec![3.0, 4.0])?.len(), 2);
-/// assert_eq!(Embedding::new(vec![0.0, 0.0]), Err(EmbeddingError::Zero));
-/// # Ok::<(), EmbeddingError>(())
+/// assert!(Embedding::new(vec![0.0, 0.0]).is_err());
+/// # Ok::<(), advisor_core::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Embedding {
@@ -110,18 +109,19 @@ impl Embedding {
     /// Creates an embedding of these numbers.
     ///
     /// # Errors
-    /// If there is no number, if one is not finite, or if all are zero.
-    pub fn new(numbers: impl Into<Arc<[f32]>>) -> Result<Self, EmbeddingError> {
+    /// Of kind [`Protocol`](ErrorKind::Protocol) if there is no number, if one is not finite, or if all are zero.
+    pub fn new(numbers: impl Into<Arc<[f32]>>) -> Result<Self> {
         let numbers = numbers.into();
-        if let Some(position) = numbers.iter().position(|number| !number.is_finite()) {
-            return Err(EmbeddingError::NotFinite { position });
+        let refused = |message| Err(Error::new(ErrorKind::Protocol { position: None }, message));
+        if !numbers.iter().all(|number| number.is_finite()) {
+            return refused("a number of an embedding is not finite");
         }
         if numbers.is_empty() {
-            return Err(EmbeddingError::Empty);
+            return refused("an embedding has no numbers");
         }
         let length = scalar_product(&numbers, &numbers).sqrt();
         if length == 0.0 {
-            return Err(EmbeddingError::Zero);
+            return refused("all numbers of an embedding are zero, so it has no direction");
         }
         Ok(Self { numbers, length })
     }
@@ -150,52 +150,17 @@ impl Deref for Embedding {
     }
 }
 
-/// The reason why numbers are no [`Embedding`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum EmbeddingError {
-    /// There is no number.
-    Empty,
-    /// A number is infinite or not a number.
-    NotFinite {
-        /// Its position, from 0.
-        position: usize,
-    },
-    /// All numbers are zero, so the vector has no direction.
-    Zero,
-}
-
-impl fmt::Display for EmbeddingError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Empty => f.write_str("an embedding has no numbers"),
-            Self::NotFinite { position } => write!(f, "number {position} of an embedding is not finite"),
-            Self::Zero => f.write_str("all numbers of an embedding are zero, so it has no direction"),
-        }
-    }
-}
-
-impl std::error::Error for EmbeddingError {}
-
-/// A model that returns such numbers violates its protocol.
-impl From<EmbeddingError> for Error {
-    fn from(error: EmbeddingError) -> Self {
-        Self::new(ErrorKind::Protocol { position: None }, error.to_string()).with_source(error)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn numbers_without_direction_are_refused() {
-        let of = |numbers: &[f32]| Embedding::new(numbers).err();
-        assert_eq!(of(&[]), Some(EmbeddingError::Empty));
-        assert_eq!(of(&[0.0, -0.0]), Some(EmbeddingError::Zero));
-        assert_eq!(of(&[1.0, f32::NAN]), Some(EmbeddingError::NotFinite { position: 1 }));
-        assert_eq!(of(&[f32::NEG_INFINITY, 1.0]), Some(EmbeddingError::NotFinite { position: 0 }));
-        assert_eq!(of(&[0.0, f32::MIN_POSITIVE]), None);
+        for numbers in [&[][..], &[0.0, -0.0], &[1.0, f32::NAN], &[f32::NEG_INFINITY, 1.0]] {
+            let kind = Embedding::new(numbers).unwrap_err().kind();
+            assert_eq!(kind, ErrorKind::Protocol { position: None }, "{numbers:?}");
+        }
+        assert!(Embedding::new([0.0, f32::MIN_POSITIVE]).is_ok());
     }
 
     #[test]

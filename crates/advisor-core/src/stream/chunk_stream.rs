@@ -1,5 +1,7 @@
-//! `ChunkStream`: a source of chunks and the completion work that runs before `Completed` comes out.
+//! `ChunkStream`: a source of chunks and the completion work that runs before `Completed` comes out; made of deltas, or
+//! kept in a span.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -9,7 +11,9 @@ use std::task::{Context, Poll, ready};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use futures::stream::{self, FusedStream, Stream};
-use message_aggregator::{ChatResponse, Chunk};
+use message_aggregator::{ChatResponse, Chunk, Delta, MessageAggregator};
+use pin_project_lite::pin_project;
+use tracing::Span;
 
 use crate::{Error, ErrorKind, Result, Turn, drop_caught};
 
@@ -257,5 +261,105 @@ impl fmt::Debug for ChunkStream {
             .field("state", &state)
             .field("stages", &self.stages.len())
             .finish_non_exhaustive()
+    }
+}
+
+impl ChunkStream {
+    /// Creates the stream of an answer from `deltas`; `aggregator` is its only aggregation.
+    ///
+    /// The end of `deltas` is the end of the answer. An error among them carries the partial answer.
+    pub fn from_deltas(
+        aggregator: MessageAggregator,
+        deltas: impl Stream<Item = Result<Delta>> + Send + 'static,
+    ) -> Self {
+        Self::new(Aggregated { deltas, aggregator: Some(aggregator), chunks: VecDeque::new(), failed: None })
+    }
+}
+
+pin_project! {
+    struct Aggregated<S> {
+        #[pin]
+        deltas: S,
+        // `None` when the answer has ended.
+        aggregator: Option<MessageAggregator>,
+        chunks: VecDeque<Chunk>,
+        // Returned after the chunks.
+        failed: Option<Error>,
+    }
+}
+
+impl<S: Stream<Item = Result<Delta>>> Stream for Aggregated<S> {
+    type Item = Result<Chunk>;
+
+    #[inline]
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        loop {
+            let this = self.as_mut().project();
+            if let Some(chunk) = this.chunks.pop_front() {
+                return Poll::Ready(Some(Ok(chunk)));
+            }
+            if let Some(error) = this.failed.take() {
+                *this.aggregator = None;
+                return Poll::Ready(Some(Err(error)));
+            }
+            let Some(aggregator) = this.aggregator else {
+                return Poll::Ready(None);
+            };
+            match ready!(this.deltas.poll_next(cx)) {
+                Some(Ok(delta)) => {
+                    if let Err(error) = aggregator.push(delta, this.chunks) {
+                        *this.failed = Some(Error::from(error).or_partial(aggregator.partial()));
+                    }
+                }
+                Some(Err(error)) => *this.failed = Some(error.or_partial(aggregator.partial())),
+                None => {
+                    let finished = this.aggregator.take().map(|aggregator| aggregator.finish(this.chunks));
+                    match finished {
+                        Some(Ok(response)) => this.chunks.push_back(Chunk::Completed(response)),
+                        Some(Err(error)) => return Poll::Ready(Some(Err(error.into()))),
+                        None => return Poll::Ready(None),
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl ChunkStream {
+    /// Keeps `span` open while this stream is live, and enters it whenever the stream is polled.
+    ///
+    /// The span closes when the answer completes, fails or is dropped: before anything outside runs.
+    pub fn in_span(self, span: Span) -> Self {
+        self.in_span_with(span, |_, _| {})
+    }
+
+    /// Does the same as [`in_span`](Self::in_span), and calls `tell` with every item, to record fields in
+    /// the span.
+    pub(crate) fn in_span_with<F>(self, span: Span, tell: F) -> Self
+    where
+        F: FnMut(&Span, &Result<Chunk>) + Send + Unpin + 'static,
+    {
+        if span.is_disabled() { self } else { Self::new(InSpan { inner: self, span, tell }) }
+    }
+}
+
+struct InSpan<F> {
+    // Declared first, so that the stream is dropped inside its span.
+    inner: ChunkStream,
+    span: Span,
+    tell: F,
+}
+
+impl<F: FnMut(&Span, &Result<Chunk>) + Unpin> Stream for InSpan<F> {
+    type Item = Result<Chunk>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = &mut *self;
+        let _entered = this.span.enter();
+        let polled = Pin::new(&mut this.inner).poll_next(cx);
+        if let Poll::Ready(Some(item)) = &polled {
+            (this.tell)(&this.span, item);
+        }
+        polled
     }
 }

@@ -5,9 +5,8 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use futures::stream::Stream;
-use message_aggregator::{ChatResponse, Chunk, ChunkFold, FinishReason, Message};
+use message_aggregator::{ChatResponse, Chunk, ChunkFold, FinishReason, Message, Usage};
 
-use crate::stream::usage_so_far::UsageSoFar;
 use crate::{ChunkStream, Result, drop_caught};
 
 impl ChunkStream {
@@ -125,5 +124,36 @@ impl<F> EndWhen<F> {
         let response =
             self.shown.response(round, reason).unwrap_or_else(empty).with_usage(self.usage.total());
         self.last.push_back(Chunk::Completed(response));
+    }
+}
+
+/// The token counts of the rounds that a stream has shown, for an answer that ends early.
+#[derive(Debug, Default)]
+pub(crate) struct UsageSoFar {
+    /// Of the completed rounds.
+    completed: Option<Usage>,
+    /// Of the current round, as far as known.
+    running: Option<Usage>,
+}
+
+impl UsageSoFar {
+    pub(crate) fn note(&mut self, chunk: &Chunk) {
+        match chunk {
+            Chunk::RoundCompleted(response) => {
+                self.running = response.usage().copied();
+                self.completed = self.total();
+                self.running = None;
+            }
+            Chunk::Usage { usage, .. } => self.running.get_or_insert_default().merge(usage),
+            _ => {}
+        }
+    }
+
+    pub(crate) fn total(&self) -> Option<Usage> {
+        let mut total = self.completed;
+        if let Some(running) = &self.running {
+            total.get_or_insert_default().add(running);
+        }
+        total
     }
 }

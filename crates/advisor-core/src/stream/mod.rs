@@ -4,7 +4,4 @@ pub(crate) mod attempts;
 pub(crate) mod chunk_stream;
 pub(crate) mod edit;
 pub(crate) mod end_when;
-pub(crate) mod from_deltas;
-pub(crate) mod in_span;
 pub(crate) mod item;
-mod usage_so_far;

@@ -1,13 +1,7 @@
-//! `Tool`, which a model may call, and `ToolDefinition`, which describes it.
+//! `Tool`, which a model may call, and `ToolDefinition`, which describes it, with the checks of names and schema roots.
 
-pub(crate) mod invocation;
-pub(crate) mod leniency;
-pub(crate) mod offered;
-pub(crate) mod output;
-pub(crate) mod prefixed;
-mod resolving;
+pub(crate) mod run;
 pub(crate) mod set;
-pub(crate) mod validate;
 
 use std::time::Duration;
 
@@ -16,7 +10,7 @@ use message_aggregator::Text;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::{Effect, Leniency, ToolError, ToolInvocation, ToolOutput};
+use crate::{Effect, Error, Result, ToolError, ToolInvocation, ToolOutput, ToolSet};
 
 /// A function that the model can call.
 ///
@@ -197,6 +191,120 @@ fn hash_json(hash: &mut Sha256, value: &Value) {
             hash.update(text.len().to_le_bytes());
             hash.update(text);
         }
+    }
+}
+
+/// Treatment of arguments that do not fit their schema but have only one possible meaning.
+///
+/// | the model writes | where the schema wants | [`Strict`] | [`NullIsAbsent`] | [`Lenient`] |
+/// | --- | --- | --- | --- | --- |
+/// | `"unit": null` | a text, and does not require `unit` | refused | left out | left out |
+/// | `"days": "3"` | an integer | refused | refused | `3` |
+/// | `"share": "0.5"` | a number | refused | refused | `0.5` |
+/// | `"exact": "true"` | a boolean | refused | refused | `true` |
+/// | anything else that does not fit | | refused | refused | refused |
+///
+/// [`Strict`]: Self::Strict
+/// [`NullIsAbsent`]: Self::NullIsAbsent
+/// [`Lenient`]: Self::Lenient
+///
+/// A refused call is answered with an error that names the position. Numbers must be as JSON writes them: `"03"`,
+/// `" 3"` and `"3.0"` for an integer are refused, as is `"True"`. Converted arguments must fit the whole schema.
+/// Only the tool sees the conversion: the call is stored and sent as the model wrote it.
+///
+/// # Example
+/// ```
+/// use advisor_core::{Leniency, ToolDefinition};
+/// use serde_json::json;
+///
+/// let definition = ToolDefinition::new("weather", "Tells the weather.", json!({"type": "object"}));
+/// let definition = definition.with_leniency(Leniency::Lenient);
+/// assert_eq!(definition.leniency, Some(Leniency::Lenient));
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Leniency {
+    /// The schema decides.
+    Strict,
+    /// `null` for an optional property counts as absent.
+    #[default]
+    NullIsAbsent,
+    /// Like `NullIsAbsent`; also converts texts that are exactly the number or boolean of the schema. Not the
+    /// default: a model that reads the error learns to write numbers.
+    Lenient,
+}
+
+/// The longest name that OpenAI accepts, as did Anthropic before it allowed 128.
+const LONGEST_NAME: usize = 64;
+
+impl ToolDefinition {
+    /// Checks the common rules of all servers: the name, and an object as the root of the schema.
+    ///
+    /// A name has 1 to 64 letters, digits, `_`, `-` and `.`. OpenAI refuses others by the pattern
+    /// `^[a-zA-Z0-9_-]+$`, Anthropic by `^[a-zA-Z0-9_-]{1,64}$`. A dot is common in names from other sources;
+    /// providers encode it for their server. A schema is absent (`null`), or has `"type": "object"` at its root.
+    /// The tool loop checks the rest of the schema.
+    ///
+    /// # Errors
+    /// Of kind [`Configuration`](crate::ErrorKind::Configuration). The text names the tool and the remedy.
+    ///
+    /// # Example
+    /// ```
+    /// use advisor_core::ToolDefinition;
+    /// use serde_json::json;
+    ///
+    /// let spaced = ToolDefinition::new("search docs", "Searches.", json!({"type": "object"}));
+    /// assert!(spaced.validate().unwrap_err().to_string().contains("call it `search_docs`"));
+    /// ```
+    pub fn validate(&self) -> Result<()> {
+        self.defect().map_or(Ok(()), |defect| Err(Error::configuration(defect)))
+    }
+
+    fn defect(&self) -> Option<String> {
+        name_defect(&self.name).or_else(|| {
+            let is_object = |schema: &Value| schema.get("type").is_some_and(|kind| kind == "object");
+            (!self.parameters.is_null() && !is_object(&self.parameters)).then(|| {
+                format!(
+                    "the tool `{}` needs an object schema: write `\"type\": \"object\"` at its root, and its arguments as `properties`",
+                    self.name
+                )
+            })
+        })
+    }
+}
+
+fn name_defect(name: &str) -> Option<String> {
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    if name.is_empty() {
+        return Some(String::from("a tool has no name: give it 1 to 64 letters, digits, `_`, `-` or `.`"));
+    }
+    // A name may come from an untrusted source and must not control a terminal.
+    let shown = name.escape_debug();
+    let length = name.chars().count();
+    if length > LONGEST_NAME {
+        return Some(format!(
+            "the name of the tool `{shown}` has {length} characters; servers take at most {LONGEST_NAME}"
+        ));
+    }
+    (!name.chars().all(fits)).then(|| {
+        let fitting: String = name.chars().map(|c| if fits(c) { c } else { '_' }).collect();
+        format!(
+            "the name of the tool `{shown}` has characters that servers refuse; they take letters, digits, `_`, `-` and `.`: call it `{fitting}`"
+        )
+    })
+}
+
+/// The defect of the first invalid definition of a set, if any.
+struct Defect(Option<String>);
+
+impl ToolSet {
+    /// Checks every definition, once for the set. See [`ToolDefinition::validate`].
+    ///
+    /// # Errors
+    /// That of the first definition with a defect.
+    pub fn validate(&self) -> Result<()> {
+        let Defect(defect) = self.wire_form(|set| Defect(set.definitions().find_map(ToolDefinition::defect)));
+        defect.as_ref().map_or(Ok(()), |defect| Err(Error::configuration(defect.clone())))
     }
 }
 

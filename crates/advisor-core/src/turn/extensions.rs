@@ -1,9 +1,15 @@
-//! `Extensions`: values that advisors and tools of a turn leave for one another, one per type.
+//! `Extensions`: values that advisors and tools of a turn leave for one another, one per type; `OncePerTurn`, a value
+//! that an advisor computes once per turn.
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::marker::PhantomData;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::OnceCell;
+
+use crate::{Result, Turn};
 
 /// Values that advisors and tools of one turn share: at most one of each type.
 ///
@@ -20,8 +26,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// let turn = Turn::new(TurnId::random());
 /// turn.extensions().insert(User("ada".into()));
 /// assert_eq!(turn.extensions().get::<User>(), Some(User("ada".into())));
-/// assert_eq!(turn.extensions().remove::<User>(), Some(User("ada".into())));
-/// assert_eq!(turn.extensions().get::<User>(), None);
 /// ```
 #[derive(Default)]
 pub struct Extensions(Mutex<HashMap<TypeId, Box<dyn Any + Send>>>);
@@ -48,13 +52,6 @@ impl Extensions {
         value.downcast_mut().map(change)
     }
 
-    /// Removes the value of this type and returns it.
-    pub fn remove<T: Send + 'static>(&self) -> Option<T> {
-        // Not dropped under the lock: its `Drop` may use the turn.
-        let removed = self.lock().remove(&TypeId::of::<T>());
-        removed?.downcast::<T>().ok().map(|value| *value)
-    }
-
     fn lock(&self) -> MutexGuard<'_, HashMap<TypeId, Box<dyn Any + Send>>> {
         // Code under the lock never leaves the map inconsistent.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -68,12 +65,96 @@ impl fmt::Debug for Extensions {
     }
 }
 
+/// A value of an advisor that is computed once per turn, also over many rounds and attempts.
+///
+/// The turn holds the value, so it ends with the turn. Clones share the values, and two instances never do.
+///
+/// # Ordering
+/// The first request of a turn computes the value. Requests at the same time wait for it.
+///
+/// # Cancellation
+/// If the computing future is dropped, the next request computes the value again.
+///
+/// # Errors
+/// An error is not kept: the next request of the turn computes the value again.
+///
+/// # Example
+/// ```
+/// use advisor_core::{OncePerTurn, Turn, TurnId};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> advisor_core::Result<()> {
+/// let name = OncePerTurn::new();
+/// let turn = Turn::new(TurnId::random());
+/// assert_eq!(name.get_or_try_init(&turn, async { Ok("Ada") }).await?, "Ada");
+/// assert_eq!(name.get_or_try_init(&turn, async { Ok("Bob") }).await?, "Ada");
+/// # Ok(()) }
+/// ```
+pub struct OncePerTurn<T> {
+    /// Its address identifies the instance. It is no zero-sized type, of which addresses may be equal.
+    instance: Arc<u8>,
+    value: PhantomData<fn() -> T>,
+}
+
+/// The values of a turn, each with its instance, which is kept so that no other one gets its address.
+struct Values<T>(Vec<(Arc<u8>, Arc<OnceCell<T>>)>);
+
+impl<T: Clone + Send + Sync + 'static> OncePerTurn<T> {
+    /// Creates an instance without a value.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { instance: Arc::default(), value: PhantomData }
+    }
+
+    /// Returns the value of this turn. Computes it with `compute` if there is none.
+    ///
+    /// # Errors
+    /// That of `compute`.
+    pub async fn get_or_try_init(&self, turn: &Turn, compute: impl Future<Output = Result<T>>) -> Result<T> {
+        let value = turn.extensions().update(|values: &mut Values<T>| values.of(&self.instance));
+        value.unwrap_or_default().get_or_try_init(|| compute).await.cloned()
+    }
+}
+
+impl<T> Values<T> {
+    fn of(&mut self, instance: &Arc<u8>) -> Arc<OnceCell<T>> {
+        if let Some((_, value)) = self.0.iter().find(|(known, _)| Arc::ptr_eq(known, instance)) {
+            return Arc::clone(value);
+        }
+        let value = Arc::new(OnceCell::new());
+        self.0.push((Arc::clone(instance), Arc::clone(&value)));
+        value
+    }
+}
+
+impl<T> Default for Values<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<T: Clone + Send + Sync + 'static> Default for OncePerTurn<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T> Clone for OncePerTurn<T> {
+    fn clone(&self) -> Self {
+        Self { instance: Arc::clone(&self.instance), value: self.value }
+    }
+}
+
+impl<T> fmt::Debug for OncePerTurn<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OncePerTurn").finish_non_exhaustive()
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
-    use crate::{Turn, TurnId};
+    use crate::TurnId;
 
     #[test]
     fn extensions_are_kept_by_type() {
@@ -83,15 +164,6 @@ mod tests {
         turn.extensions().insert("two");
         assert_eq!(turn.extensions().update(|count: &mut u32| std::mem::replace(count, 3)), Some(1));
         assert_eq!((turn.extensions().get::<u32>(), turn.extensions().get::<&str>()), (Some(3), Some("two")));
-    }
-
-    #[test]
-    fn removed_extension_is_returned_and_gone() {
-        let turn = Turn::new(TurnId::random());
-        turn.extensions().insert(1_u32);
-        turn.extensions().insert("two");
-        assert_eq!((turn.extensions().remove::<u32>(), turn.extensions().remove::<u32>()), (Some(1), None));
-        assert_eq!((turn.extensions().get::<u32>(), turn.extensions().get::<&str>()), (None, Some("two")));
     }
 
     /// Records for each drop whether the turn could be used in it.

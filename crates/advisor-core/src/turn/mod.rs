@@ -1,33 +1,28 @@
-//! `Turn`: id, round numbers, typed extensions, recorders, final transcript, behind one lock.
+//! `Turn`: what one turn shares: id, round numbers, recorders, transcript, tools, decisions, bounds and orders to end.
 
-pub(crate) mod answered_before;
-pub(crate) mod earlier_rounds;
-pub(crate) mod end_turn;
 pub(crate) mod extensions;
-pub(crate) mod interrupted_calls;
-pub(crate) mod last_answer;
-pub(crate) mod nested_bounds;
-pub(crate) mod once_per_turn;
 pub(crate) mod recorder;
-mod rejections;
 pub(crate) mod replacements;
 pub(crate) mod side_tasks;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::mem;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::FutureExt;
-use message_aggregator::{BlockId, Message, MessageList, Text};
+use futures::future::BoxFuture;
+use message_aggregator::{BlockId, ChatResponse, Limit, Message, MessageList, Text, ToolCall, ToolResult};
+use tokio::sync::oneshot;
+use tokio::time::Instant;
 
-use crate::turn::earlier_rounds::EarlierRound;
 use crate::turn::extensions::Extensions;
-use crate::turn::interrupted_calls::RunningCalls;
-use crate::turn::rejections::Rejections;
 use crate::turn::replacements::Replacements;
 use crate::turn::side_tasks::SideTasks;
-use crate::{Error, Record, Result, Step, TurnId, TurnRecorder};
+use crate::{
+    CallKey, Decisions, Error, OUTCOME_UNKNOWN, Record, Result, Step, ToolSet, TurnId, TurnRecorder,
+    VERIFY_BEFORE_RETRYING,
+};
 
 /// State that one turn shares, and the only channel from inner advisors to outer ones.
 ///
@@ -35,11 +30,6 @@ use crate::{Error, Record, Result, Step, TurnId, TurnRecorder};
 /// guards its state and is never held across an await.
 pub struct Turn {
     id: TurnId,
-    rounds: AtomicU32,
-    input: OnceLock<MessageList>,
-    /// The results in front of the input.
-    results: OnceLock<Vec<Message>>,
-    end_recorded: AtomicBool,
     pub(crate) side_tasks: SideTasks,
     extensions: Extensions,
     state: Mutex<State>,
@@ -47,20 +37,95 @@ pub struct Turn {
 
 #[derive(Default)]
 struct State {
+    /// The last round number that was taken.
+    rounds: u32,
+    input: Option<MessageList>,
+    /// The results in front of the input.
+    results: Option<Vec<Message>>,
     recorders: Vec<Arc<dyn TurnRecorder>>,
+    end_recorded: bool,
     answers: Vec<Message>,
     /// The answers as editors changed them.
     changed_answers: Vec<Message>,
     transcript: MessageList,
-    running_calls: Option<RunningCalls>,
+    /// The answer whose tools may be running, and its round.
+    running: Option<(u32, Message)>,
     replacements: Replacements,
     earlier_rounds: Vec<EarlierRound>,
     contexts: Vec<Message>,
     /// The message of the user that they stand before.
     context_place: Option<Message>,
-    rejections: Rejections,
+    /// The work of advisors for the case that the last answer is rejected.
+    rejections: Vec<BoxFuture<'static, ()>>,
     /// The last part of a position that was given to an added block, by the position's first part.
     parts: BTreeMap<BlockId, u32>,
+    /// The tools that were offered to the model, by round.
+    offered: Vec<(u32, ToolSet)>,
+    /// The names of the tools that may be called; `None` allows all.
+    allowed: Option<HashSet<Text>>,
+    resolving: Resolving,
+    decisions: Option<Decisions>,
+    started: HashSet<CallKey>,
+    /// The rounds whose answers repeat those of an earlier run.
+    repeated: HashSet<u32>,
+    requested_end: Option<Limit>,
+    is_last_answer: bool,
+    was_answered_before: bool,
+    inherited_bounds: Option<NestedBounds>,
+    nested_bounds: Option<NestedBounds>,
+}
+
+/// Whether the request on its way only finds the tools of the turn.
+#[derive(Default)]
+enum Resolving {
+    #[default]
+    No,
+    /// It has not arrived beside the model.
+    OnItsWay(oneshot::Sender<ToolSet>),
+    Arrived,
+}
+
+/// A stored round of a turn that stopped and is submitted again.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct EarlierRound {
+    /// The answer, under the number of its round.
+    pub response: ChatResponse,
+    /// The results of its calls.
+    pub results: Vec<ToolResult>,
+}
+
+impl EarlierRound {
+    /// Creates a round whose calls have no results yet.
+    #[must_use]
+    pub fn new(response: ChatResponse) -> Self {
+        Self { response, results: Vec::new() }
+    }
+}
+
+/// What a turn leaves to the turns inside its tools.
+///
+/// The tool loop states it before the tools of a round start ([`Turn::set_nested_bounds`]).
+/// [`Prompt::inside`](crate::Prompt::inside) passes it on. Turns that run side by side each get what was left then.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct NestedBounds {
+    /// The time at which the outer turn ends.
+    pub deadline: Option<Instant>,
+    /// The number of requests to the model that the outer turn has left.
+    pub rounds: Option<u32>,
+    /// The number of tool calls that the outer turn has left.
+    pub calls: Option<u32>,
+    /// The number of turns around the inner turn, at least 1.
+    pub depth: u32,
+}
+
+impl NestedBounds {
+    /// Creates bounds for turns with `depth` turns around them, and without further limits.
+    #[must_use]
+    pub fn at_depth(depth: u32) -> Self {
+        Self { depth, ..Self::default() }
+    }
 }
 
 impl Turn {
@@ -69,10 +134,6 @@ impl Turn {
     pub fn new(id: TurnId) -> Arc<Self> {
         Arc::new(Self {
             id,
-            rounds: AtomicU32::new(0),
-            input: OnceLock::new(),
-            results: OnceLock::new(),
-            end_recorded: AtomicBool::new(false),
             side_tasks: SideTasks::default(),
             extensions: Extensions::default(),
             state: Mutex::default(),
@@ -89,30 +150,22 @@ impl Turn {
     ///
     /// The chain takes one for every model call. An advisor that answers without the model takes one as well.
     pub fn next_round(&self) -> u32 {
-        self.rounds.fetch_add(1, Ordering::Relaxed).saturating_add(1)
+        let mut state = self.lock();
+        state.rounds = state.rounds.saturating_add(1);
+        state.rounds
     }
 
     /// Makes all later round numbers greater than `round`. A resumed turn numbers its rounds after those of its
-    /// earlier run, so that no two of its calls have the same [`CallKey`](crate::CallKey).
+    /// earlier run, so that no two of its calls have the same [`CallKey`].
     pub fn number_rounds_above(&self, round: u32) {
-        self.rounds.fetch_max(round, Ordering::Relaxed);
+        let mut state = self.lock();
+        state.rounds = state.rounds.max(round);
     }
 
     /// Returns the values that advisors and tools of this turn share, one per type.
     #[must_use]
     pub fn extensions(&self) -> &Extensions {
         &self.extensions
-    }
-
-    /// Adds a recorder. It receives all records from now on.
-    pub fn add_recorder(&self, recorder: Arc<dyn TurnRecorder>) {
-        self.lock().recorders.push(recorder);
-    }
-
-    /// Checks whether this turn has a recorder.
-    #[must_use]
-    pub fn is_recorded(&self) -> bool {
-        !self.lock().recorders.is_empty()
     }
 
     /// Adds a side task to the turn, such as keeping a lease. It is polled by the turn's stream, makes no progress
@@ -126,55 +179,127 @@ impl Turn {
         self.side_tasks.add(work.boxed());
     }
 
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Code under the lock never leaves the state inconsistent.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Its input, and what has become final in it.
+impl Turn {
+    pub(crate) fn begin_with(&self, messages: &MessageList) {
+        self.lock().input.get_or_insert_with(|| messages.split_system().1.into());
+    }
+
+    /// Returns the messages that the turn began with, without system messages. `None` before the turn has begun.
+    #[must_use]
+    pub fn input(&self) -> Option<MessageList> {
+        self.lock().whole_input()
+    }
+
+    /// Puts the results of decided calls in front of the input. A memory that applies the [`Decisions`] of a turn calls
+    /// it once; later calls have no effect.
+    pub fn begin_after(&self, results: &[Message]) {
+        let mut state = self.lock();
+        if state.results.is_none() {
+            state.results = Some(results.to_vec());
+            if !state.transcript.is_empty() {
+                state.transcript = results.iter().chain(&state.transcript).cloned().collect();
+            }
+        }
+    }
+
+    /// Adds a recorder. It receives all records from now on.
+    pub fn add_recorder(&self, recorder: Arc<dyn TurnRecorder>) {
+        self.lock().recorders.push(recorder);
+    }
+
+    /// Checks whether this turn has a recorder.
+    #[must_use]
+    pub fn is_recorded(&self) -> bool {
+        !self.lock().recorders.is_empty()
+    }
+
+    pub(crate) fn recorders(&self) -> Vec<Arc<dyn TurnRecorder>> {
+        self.lock().recorders.clone()
+    }
+
     /// Calls every recorder, one after the other, and awaits each. If one fails, the others are still called.
     ///
     /// # Errors
     /// That of the first recorder that fails.
     pub async fn record(&self, record: &Record) -> Result<()> {
-        self.note(record, &self.cut_off_before(record));
+        self.lock().note(&self.id, record);
         let mut outcome = Ok(());
         for recorder in self.recorders() {
             let recorded = recorder.record(record).await;
             outcome = outcome.and(recorded);
         }
-        let ends = matches!(record.step, Step::End(_));
-        self.end_recorded.store(ends && outcome.is_ok(), Ordering::Release);
+        self.lock().end_recorded = matches!(record.step, Step::End(_)) && outcome.is_ok();
         outcome
+    }
+
+    /// Checks whether the end of the turn has been recorded and the chain was not called since.
+    pub(crate) fn is_end_recorded(&self) -> bool {
+        self.lock().end_recorded
+    }
+
+    /// Marks the turn as continued: a recorded end no longer counts, and another one has to follow.
+    pub(crate) fn resume(&self) {
+        self.lock().end_recorded = false;
     }
 
     /// Returns the messages of the turn that are final so far, in order, including its input.
     #[must_use]
     pub fn transcript(&self) -> MessageList {
-        let final_so_far = self.lock().transcript.clone();
-        if final_so_far.is_empty() { self.input().unwrap_or_default() } else { final_so_far }
-    }
-
-    /// Returns the answer whose tools may be running, if any.
-    pub(crate) fn running_calls(&self) -> Option<RunningCalls> {
-        self.lock().running_calls.clone()
-    }
-
-    fn note(&self, record: &Record, cut_off: &[Message]) {
-        let mut state = self.lock();
-        state.running_calls = RunningCalls::after(record, state.running_calls.take());
-        if state.transcript.is_empty() {
-            state.transcript = self.input().unwrap_or_default();
-        }
-        for message in cut_off.iter().chain(&record.messages) {
-            if !state.transcript.last().is_some_and(|last| last.is_same(message)) {
-                state.transcript.push(message.clone());
-            }
+        let state = self.lock();
+        match state.transcript.is_empty() {
+            true => state.whole_input().unwrap_or_default(),
+            false => state.transcript.clone(),
         }
     }
 
-    /// Checks whether the end of the turn has been recorded and the chain was not called since.
-    pub(crate) fn is_end_recorded(&self) -> bool {
-        self.end_recorded.load(Ordering::Acquire)
+    /// Returns a result for each running call, since the turn ends now with `last`, and the round of those calls.
+    /// The calls of `last` itself are client-side.
+    pub(crate) fn results_of_interrupted(&self, last: &Message) -> Option<(u32, Vec<Message>)> {
+        self.lock().results_of_interrupted(&self.id, last)
     }
 
-    /// Marks the turn as continued: a recorded end no longer counts, and another one has to follow.
-    pub(crate) fn resume(&self) {
-        self.end_recorded.store(false, Ordering::Release);
+    /// Notes the rounds that an earlier run of the turn has stored, in order. A memory calls it when the turn continues.
+    pub fn note_earlier_rounds(&self, rounds: Vec<EarlierRound>) {
+        self.lock().earlier_rounds = rounds;
+    }
+
+    /// Takes the rounds of an earlier run. A tool loop emits them before its first round, so that what a reader of the
+    /// turn is shown is what is stored.
+    #[must_use]
+    pub fn take_earlier_rounds(&self) -> Vec<EarlierRound> {
+        mem::take(&mut self.lock().earlier_rounds)
+    }
+
+    /// Notes that the turn was answered when it was submitted before. A memory calls it before it returns the stored
+    /// answer.
+    ///
+    /// A tool loop then ends the turn with that answer and runs none of its calls: those without a result in the answer's
+    /// [transcript](ChatResponse::transcript) are the caller's. Whether they still wait, the memory knows
+    /// ([`pending_calls`](crate::ChatClient::pending_calls)).
+    pub fn note_answered_before(&self) {
+        self.lock().was_answered_before = true;
+    }
+
+    /// Checks whether the turn was answered when it was submitted before.
+    #[must_use]
+    pub fn was_answered_before(&self) -> bool {
+        self.lock().was_answered_before
+    }
+}
+
+/// Its answers and what stands in their place.
+impl Turn {
+    pub(crate) fn note_answer(&self, message: &Message) {
+        // That of the answer before, which was not rejected.
+        drop(self.take_rejections());
+        self.lock().answers.push(message.clone());
     }
 
     /// Checks whether this message is an answer of this turn, from the model or from an advisor in its place.
@@ -183,7 +308,8 @@ impl Turn {
     /// of another turn that ran inside this one.
     #[must_use]
     pub fn has_answer(&self, message: &Message) -> bool {
-        self.has_original_answer(message) || has(&self.lock().changed_answers, message)
+        let state = self.lock();
+        has(&state.answers, message) || has(&state.changed_answers, message)
     }
 
     /// Checks whether this message is an answer of this turn that no editor changed. In a changed answer, calls may
@@ -193,29 +319,15 @@ impl Turn {
         has(&self.lock().answers, message)
     }
 
-    pub(crate) fn note_answer(&self, message: &Message) {
-        // That of the answer before, which was not rejected.
-        drop(self.take_rejections());
-        self.lock().answers.push(message.clone());
-    }
-
-    /// Returns the messages that the turn began with, without system messages. `None` before the turn has begun.
-    #[must_use]
-    pub fn input(&self) -> Option<MessageList> {
-        let input = self.input.get()?;
-        let Some(results) = self.results.get() else { return Some(input.clone()) };
-        Some(results.iter().chain(input).cloned().collect())
-    }
-
-    /// Puts the results of decided calls in front of the input. A memory that applies the
-    /// [`Decisions`](crate::Decisions) of a turn calls it once; later calls have no effect.
-    pub fn begin_after(&self, results: &[Message]) {
-        if self.results.set(results.to_vec()).is_ok() {
-            let mut state = self.lock();
-            if !state.transcript.is_empty() {
-                state.transcript = results.iter().chain(&state.transcript).cloned().collect();
-            }
+    /// Notes a changed answer, if the original is one of this turn. Returns the handle of an equal change, if any.
+    pub(crate) fn replace_answer(&self, original: &Message, new: Message) -> Message {
+        let mut state = self.lock();
+        let is_answer = has(&state.answers, original) || has(&state.changed_answers, original);
+        let new = state.replacements.stable(original, new);
+        if is_answer && !has(&state.changed_answers, &new) {
+            state.changed_answers.push(new.clone());
         }
+        new
     }
 
     pub(crate) fn stable_replacement(&self, original: &Message, new: Message) -> Message {
@@ -244,17 +356,6 @@ impl Turn {
         self.lock().contexts.clone()
     }
 
-    /// Notes a changed answer, if the original is one of this turn. Returns the handle of an equal change, if any.
-    pub(crate) fn replace_answer(&self, original: &Message, new: Message) -> Message {
-        let is_answer = self.has_answer(original);
-        let mut state = self.lock();
-        let new = state.replacements.stable(original, new);
-        if is_answer && !has(&state.changed_answers, &new) {
-            state.changed_answers.push(new.clone());
-        }
-        new
-    }
-
     /// Returns the id of a block that an advisor adds after another one; `None` if that has no part left. No other
     /// block of the turn has it.
     pub(crate) fn next_part(&self, after: BlockId) -> Option<BlockId> {
@@ -273,17 +374,274 @@ impl Turn {
         format!("call_{random}").into()
     }
 
-    pub(crate) fn begin_with(&self, messages: &MessageList) {
-        self.input.get_or_init(|| messages.split_system().1.into());
+    /// Sets work that runs if an advisor further outside [rejects](Self::reject_answer) the last answer of this turn.
+    ///
+    /// A cache removes the answer then. Set it when the answer is complete. The next answer of the turn drops it. The turn
+    /// holds the work, so the work must not hold the turn.
+    pub fn on_rejected(&self, work: impl Future<Output = ()> + Send + 'static) {
+        self.lock().rejections.push(work.boxed());
     }
 
-    pub(crate) fn recorders(&self) -> Vec<Arc<dyn TurnRecorder>> {
-        self.lock().recorders.clone()
+    /// Rejects the last answer of this turn: caches inside remove it, and do not repeat it.
+    ///
+    /// An advisor calls it before it asks again because the answer is unsuitable, and before it fails for that reason.
+    ///
+    /// # Ordering
+    /// The work runs in the order in which it was set, and once. A later answer of the turn drops it. So a judge that asks
+    /// the same chain in this turn comes too late: the last answer is its verdict.
+    ///
+    /// # Cancellation
+    /// Dropping the future drops the rest of the work. A cache may then keep the answer.
+    ///
+    /// # Errors
+    /// It has none.
+    ///
+    /// # Example
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::sync::atomic::{AtomicBool, Ordering};
+    ///
+    /// use advisor_core::{Turn, TurnId};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let (turn, is_kept) = (Turn::new(TurnId::random()), Arc::new(AtomicBool::new(true)));
+    /// let kept = Arc::clone(&is_kept);
+    /// turn.on_rejected(async move { kept.store(false, Ordering::Relaxed) });
+    /// turn.reject_answer().await;
+    /// assert!(!is_kept.load(Ordering::Relaxed));
+    /// # }
+    /// ```
+    pub async fn reject_answer(&self) {
+        for work in self.take_rejections() {
+            work.await;
+        }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // Code under the lock never leaves the state inconsistent.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Takes the work out of the turn. It must not be dropped under the lock, since its drop may use the turn.
+    fn take_rejections(&self) -> Vec<BoxFuture<'static, ()>> {
+        mem::take(&mut self.lock().rejections)
+    }
+}
+
+/// Its tools and calls.
+impl Turn {
+    pub(crate) fn offer_tools(&self, round: u32, tools: ToolSet) {
+        self.lock().offered.push((round, tools));
+    }
+
+    /// Returns the tools that were offered to the model in `round`, and forgets those of earlier rounds.
+    ///
+    /// Only these can be called in that round, whichever advisor added them to the request, and whether the model or an
+    /// advisor answered it. `None` if the round was not asked for.
+    #[must_use]
+    pub fn take_offered_tools(&self, round: u32) -> Option<ToolSet> {
+        let mut state = self.lock();
+        state.offered.retain(|(later, _)| *later >= round);
+        let (_, offered) = state.offered.iter().find(|(of, _)| *of == round)?;
+        Some(match &state.allowed {
+            Some(names) => offered.filtered(|name| names.contains(name)),
+            None => offered.clone(),
+        })
+    }
+
+    /// Allows only tools of these names from now on, in the rest of the turn. A tool needs the permission of each call of
+    /// this. Calls of other tools do not run, whatever advisor adds the tools or makes the answer.
+    pub fn allow_only(&self, names: &HashSet<Text>) {
+        match &mut self.lock().allowed {
+            Some(allowed) => allowed.retain(|name| names.contains(name)),
+            allowed => *allowed = Some(names.clone()),
+        }
+    }
+
+    /// Checks whether the request on its way only finds the tools of the turn.
+    ///
+    /// Approved calls run before the first round, with the tools that its request has beside the model. To find them, the
+    /// request passes the advisors inside memory once more before. It is dropped beside the model, as a cancelled one, so no
+    /// model is asked. An advisor that counts calls of the model leaves it out.
+    #[must_use]
+    pub fn resolves_tools(&self) -> bool {
+        !matches!(self.lock().resolving, Resolving::No)
+    }
+
+    /// Begins to find the tools. The receiver gets those of the first request that arrives beside the model.
+    pub(crate) fn begin_resolving(self: &Arc<Self>) -> (oneshot::Receiver<ToolSet>, ResolvingPass) {
+        let (sender, receiver) = oneshot::channel();
+        self.lock().resolving = Resolving::OnItsWay(sender);
+        (receiver, ResolvingPass(Arc::clone(self)))
+    }
+
+    /// Notes that a request with these tools has arrived. Returns whether the turn only finds its tools: the request must
+    /// not be answered then.
+    pub(crate) fn note_arrival(&self, tools: &ToolSet) -> bool {
+        let mut state = self.lock();
+        if matches!(state.resolving, Resolving::No) {
+            return false;
+        }
+        let before = mem::replace(&mut state.resolving, Resolving::Arrived);
+        drop(state);
+        if let Resolving::OnItsWay(waiting) = before {
+            // Without a receiver, the pass is being dropped.
+            let _ = waiting.send(tools.clone());
+        }
+        true
+    }
+
+    pub(crate) fn set_decisions(&self, decisions: Decisions) {
+        self.lock().decisions = Some(decisions);
+    }
+
+    /// Returns the decisions about calls that wait, of a turn that continues after them
+    /// ([`Prompt::resume`](crate::Prompt::resume)).
+    #[must_use]
+    pub fn decisions(&self) -> Option<Decisions> {
+        self.lock().decisions.clone()
+    }
+
+    /// Notes that the start of this call is recorded, so that it is not run again. Returns false if that was known.
+    ///
+    /// A turn that was interrupted and is submitted again under its id runs a second time. An advisor that knows the
+    /// calls of the earlier run notes them here before the loop reaches them. A recorder can do so at
+    /// [`Step::Started`]. The loop adds the calls that it starts.
+    pub fn note_started(&self, key: CallKey) -> bool {
+        self.lock().started.insert(key)
+    }
+
+    /// Checks whether the start of this call is recorded.
+    #[must_use]
+    pub fn is_started(&self, key: &CallKey) -> bool {
+        self.lock().started.contains(key)
+    }
+
+    /// Notes that the answer of this round repeats one of an earlier run, so that any of its calls may have been
+    /// started then. Calls of tools that declare no [`Effect`](crate::Effect) are not run again. The answer must
+    /// keep its round number, so that its calls keep their keys.
+    pub fn note_repeated(&self, round: u32) {
+        self.lock().repeated.insert(round);
+    }
+
+    /// Checks whether the answer of this round repeats one of an earlier run.
+    #[must_use]
+    pub fn is_repeated(&self, round: u32) -> bool {
+        self.lock().repeated.contains(&round)
+    }
+}
+
+/// Its bounds.
+impl Turn {
+    /// Asks the tool loop to end the turn at the next boundary of a round. Only the first request counts.
+    ///
+    /// The loop starts no further tool and asks the model no more. Calls of the last answer get error results, and the
+    /// turn ends with this limit as its finish reason. It is for an advisor that counts something, such as tokens.
+    ///
+    /// # Example
+    /// ```
+    /// use advisor_core::{Limit, Turn, TurnId};
+    ///
+    /// let turn = Turn::new(TurnId::random());
+    /// turn.request_end(Limit::Other("the budget of 10000 tokens".into()));
+    /// assert!(turn.requested_end().is_some());
+    /// ```
+    pub fn request_end(&self, limit: Limit) {
+        self.lock().requested_end.get_or_insert(limit);
+    }
+
+    /// Returns the limit with which an advisor has asked to end the turn, if one has.
+    #[must_use]
+    pub fn requested_end(&self) -> Option<Limit> {
+        self.lock().requested_end.clone()
+    }
+
+    /// Notes that the tool loop asks for the last answer of the turn, without tools.
+    pub fn note_last_answer(&self) {
+        self.lock().is_last_answer = true;
+    }
+
+    /// Checks whether the tool loop asks for the last answer of the turn, without tools. An advisor that lets no call of
+    /// the model pass after it [asked to end](Self::request_end) the turn, such as a budget, lets one answer pass then.
+    #[must_use]
+    pub fn is_last_answer(&self) -> bool {
+        self.lock().is_last_answer
+    }
+
+    /// States what the turn leaves to the turns inside its tools.
+    pub fn set_nested_bounds(&self, bounds: NestedBounds) {
+        self.lock().nested_bounds = Some(bounds);
+    }
+
+    /// Returns what the turn leaves to the turns inside its tools, once the tool loop has stated it.
+    #[must_use]
+    pub fn nested_bounds(&self) -> Option<NestedBounds> {
+        self.lock().nested_bounds
+    }
+
+    pub(crate) fn inherit_bounds(&self, bounds: NestedBounds) {
+        self.lock().inherited_bounds = Some(bounds);
+    }
+
+    /// Returns the bounds of a turn inside a tool, as the outer turn left them.
+    #[must_use]
+    pub fn inherited_bounds(&self) -> Option<NestedBounds> {
+        self.lock().inherited_bounds
+    }
+}
+
+impl State {
+    fn whole_input(&self) -> Option<MessageList> {
+        let input = self.input.as_ref()?;
+        let Some(results) = &self.results else { return Some(input.clone()) };
+        Some(results.iter().chain(input).cloned().collect())
+    }
+
+    /// Adds a record to the transcript. Calls that it cuts off get results before it.
+    fn note(&mut self, turn: &TurnId, record: &Record) {
+        let cut_off = self.cut_off_before(turn, record);
+        self.running = match record.step {
+            Step::Answer => record.messages.last().map(|answer| (record.round, answer.clone())),
+            Step::Started(_) => self.running.take(),
+            _ => None,
+        };
+        if self.transcript.is_empty() {
+            self.transcript = self.whole_input().unwrap_or_default();
+        }
+        for message in cut_off.iter().chain(&record.messages) {
+            if !self.transcript.last().is_some_and(|last| last.is_same(message)) {
+                self.transcript.push(message.clone());
+            }
+        }
+    }
+
+    /// Returns results for running calls that `record` abandons: an advisor dropped a loop while its tools ran,
+    /// and called the chain again.
+    fn cut_off_before(&self, turn: &TurnId, record: &Record) -> Vec<Message> {
+        let (Step::Answer | Step::Injected | Step::End(_), Some(next)) =
+            (&record.step, record.messages.last())
+        else {
+            return Vec::new();
+        };
+        self.results_of_interrupted(turn, next).map(|(_, results)| results).unwrap_or_default()
+    }
+
+    fn results_of_interrupted(&self, turn: &TurnId, last: &Message) -> Option<(u32, Vec<Message>)> {
+        let (round, answer) = self.running.as_ref().filter(|(_, answer)| !answer.is_same(last))?;
+        let result = |(position, call): (u32, &ToolCall)| {
+            let is_started = self.started.contains(&CallKey::new(turn.clone(), *round, position));
+            let text = if is_started { VERIFY_BEFORE_RETRYING } else { OUTCOME_UNKNOWN };
+            Message::tool(ToolResult::error(call, text))
+        };
+        let results: Vec<_> = (0..).zip(answer.tool_calls()).map(result).collect();
+        (!results.is_empty()).then_some((*round, results))
+    }
+}
+
+/// Ends the pass of a request that only finds the tools of its turn, when it is dropped.
+pub(crate) struct ResolvingPass(Arc<Turn>);
+
+impl Drop for ResolvingPass {
+    fn drop(&mut self) {
+        // Its drop wakes who waits, so it must not be under the lock.
+        let before = mem::take(&mut self.0.lock().resolving);
+        drop(before);
     }
 }
 
@@ -294,12 +652,15 @@ fn has(messages: &[Message], message: &Message) -> bool {
 
 impl fmt::Debug for Turn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Turn").field("id", &self.id).field("rounds", &self.rounds).finish_non_exhaustive()
+        let rounds = self.lock().rounds;
+        f.debug_struct("Turn").field("id", &self.id).field("rounds", &rounds).finish_non_exhaustive()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
     use mockall::mock;
 
     use super::*;
@@ -341,5 +702,46 @@ mod tests {
         assert_eq!(turn.next_round(), 8);
         turn.number_rounds_above(3);
         assert_eq!(turn.next_round(), 9, "a number that was used does not come again");
+    }
+
+    #[test]
+    fn offered_tools_are_forgotten_with_the_rounds_before() {
+        let turn = Turn::new(TurnId::random());
+        let rounds: Vec<_> = (0..3).map(|_| turn.next_round()).collect();
+        assert_eq!(rounds, [1, 2, 3]);
+        rounds.iter().for_each(|round| turn.offer_tools(*round, ToolSet::new()));
+        assert!(turn.take_offered_tools(2).is_some());
+        assert!(turn.take_offered_tools(1).is_none(), "asking for round 2 forgets round 1");
+        assert!(turn.take_offered_tools(3).is_some());
+    }
+
+    #[tokio::test]
+    async fn only_the_last_answer_is_rejected() {
+        let (turn, rejected) = (Turn::new(TurnId::random()), Arc::new(AtomicU32::new(0)));
+        let note = |answer: u32| {
+            let rejected = Arc::clone(&rejected);
+            turn.note_answer(&Message::assistant("An answer."));
+            turn.on_rejected(async move { rejected.store(answer, Ordering::Relaxed) });
+        };
+        note(1);
+        note(2);
+        turn.reject_answer().await;
+        assert_eq!(rejected.swap(0, Ordering::Relaxed), 2);
+        turn.reject_answer().await;
+        assert_eq!(rejected.load(Ordering::Relaxed), 0, "an answer is rejected once");
+    }
+
+    #[tokio::test]
+    async fn work_runs_in_the_order_in_which_it_was_set() {
+        let (turn, order) = (Turn::new(TurnId::random()), Arc::new(Mutex::new(Vec::new())));
+        for place in ["inner", "outer"] {
+            let order = Arc::clone(&order);
+            turn.on_rejected(async move {
+                tokio::task::yield_now().await;
+                order.lock().unwrap().push(place);
+            });
+        }
+        turn.reject_answer().await;
+        assert_eq!(*order.lock().unwrap(), ["inner", "outer"]);
     }
 }

@@ -11,10 +11,9 @@ use message_aggregator::{ChatResponse, Chunk};
 use tracing::Span;
 
 use crate::turn_stream::control::TurnControl;
-use crate::turn_stream::state::{Ending, LastItem, State};
+use crate::turn_stream::{Ending, LastItem, State};
 use crate::{
-    Decisions, Error, ErrorKind, OnDrop, Record, Result, Step, TurnEnd, TurnRecorder, TurnStream,
-    drop_caught, spans,
+    Error, ErrorKind, OnDrop, Record, Result, Step, TurnEnd, TurnRecorder, TurnStream, drop_caught, spans,
 };
 
 /// The ways in which a turn ends: with an answer, an error, a cancellation, a drop.
@@ -27,8 +26,7 @@ impl TurnStream {
     }
 
     fn noting_emission(&self, error: Error) -> Error {
-        let are_used =
-            || self.turn.extensions().get().is_some_and(|decisions: Decisions| decisions.are_used());
+        let are_used = || self.turn.decisions().is_some_and(|decisions| decisions.are_used());
         if self.delivered.any() || are_used() { error.mark_emitted() } else { error }
     }
 

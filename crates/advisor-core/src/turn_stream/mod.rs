@@ -1,30 +1,27 @@
-//! `TurnStream`, the root: polling, the start at the first poll, panic detection.
+//! `TurnStream`, the root: its states, the start at the first poll, what it delivered, panic detection; `TurnResponse`.
 
-pub(crate) mod beginning;
 pub(crate) mod control;
-mod delivered;
 mod end;
-pub(crate) mod response;
-mod start;
-mod started;
-mod state;
 pub(crate) mod text;
 
 use std::fmt;
+use std::future::poll_fn;
+use std::ops::Deref;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use futures::FutureExt;
+use futures::future::BoxFuture;
 use futures::stream::{FusedStream, Stream};
-use message_aggregator::Chunk;
+use message_aggregator::{BlockDelta, ChatResponse, Chunk, Text};
 use tracing::Span;
 
 use crate::turn::side_tasks::AttachedTasks;
 use crate::turn_stream::control::TurnControl;
-use crate::turn_stream::delivered::Delivered;
-use crate::turn_stream::state::State;
-use crate::{Error, OnDrop, Result, Spawner, Turn, TurnHandle, TurnResponse, spans};
+use crate::{
+    AdvisorChain, ChatRequest, ChunkStream, Error, OnDrop, Result, Spawner, Turn, TurnEnd, TurnHandle, spans,
+};
 
 /// A running turn: a lazy, cancellable stream that tracks its delivered output.
 ///
@@ -277,5 +274,216 @@ impl fmt::Debug for TurnStream {
             .field("turn", self.turn.id())
             .field("on_drop", &self.on_drop)
             .finish_non_exhaustive()
+    }
+}
+
+/// The chain and the request with which a turn begins.
+pub(crate) struct Beginning {
+    pub(crate) chain: AdvisorChain,
+    pub(crate) request: ChatRequest,
+}
+
+impl Beginning {
+    /// Calls the chain.
+    async fn open(self) -> Result<ChunkStream> {
+        let Self { chain, request } = self;
+        request.turn.begin_with(&request.messages);
+        chain.next_stream(request).await
+    }
+}
+
+impl AdvisorChain {
+    /// Creates a turn of this chain. Nothing happens before it is polled.
+    pub fn stream(&self, request: ChatRequest) -> TurnStream {
+        TurnStream::new(Arc::clone(&request.turn), Ok(Box::new(Beginning { chain: self.clone(), request })))
+    }
+}
+
+impl TurnStream {
+    /// Creates the turn; `begin` is its beginning, or the error with which it ends.
+    pub(crate) fn new(turn: Arc<Turn>, begin: Result<Box<Beginning>>) -> Self {
+        Self {
+            state: State::Waiting(begin),
+            turn,
+            control: TurnControl::new(),
+            delivered: Delivered::default(),
+            on_drop: OnDrop::KeepPartial,
+            spawner: None,
+            beside: AttachedTasks::default(),
+            span: Span::none(),
+            in_poll: false,
+        }
+    }
+}
+
+/// The start of a turn, for services that send a status before the answer.
+impl TurnStream {
+    /// Waits until the turn has started: the chain has answered or failed.
+    ///
+    /// A service calls it before it sends the head of its HTTP response. So an error, such as a busy conversation
+    /// or a rejected key, becomes an HTTP status. Usually the model has begun to answer by then. The returned turn
+    /// yields every chunk from the first one on.
+    ///
+    /// # Cancellation
+    /// Dropping the future drops the turn.
+    ///
+    /// # Errors
+    /// Those of the turn up to the chain's answer, or up to its first chunk if that comes at once. The turn's end
+    /// is recorded by then. If a model answers before it knows whether it fails, its error is the first item of
+    /// the returned turn.
+    ///
+    /// # Example
+    /// ```
+    /// # use advisor_core::{ChatClient, Result, TurnStream};
+    /// async fn answer(client: &ChatClient, question: &str) -> Result<TurnStream> {
+    ///     client.prompt().user(question).stream().started().await
+    /// }
+    /// ```
+    pub async fn started(mut self) -> Result<Self> {
+        poll_fn(|cx| self.poll_started(cx)).await?;
+        Ok(self)
+    }
+
+    fn poll_started(&mut self, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        if matches!(self.state, State::Live { .. } | State::Last(_)) {
+            return Poll::Ready(Ok(()));
+        }
+        match self.poll_turn(cx) {
+            Poll::Ready(Some(Ok(chunk))) => {
+                self.put_back(chunk);
+                Poll::Ready(Ok(()))
+            }
+            Poll::Ready(Some(Err(error))) => Poll::Ready(Err(error)),
+            Poll::Pending if !matches!(self.state, State::Live { .. }) => Poll::Pending,
+            Poll::Ready(None) | Poll::Pending => Poll::Ready(Ok(())),
+        }
+    }
+
+    /// Puts back a polled chunk that was not delivered, as the next one.
+    fn put_back(&mut self, chunk: Chunk) {
+        match &mut self.state {
+            State::Live { first, .. } => *first = Some(chunk),
+            state => {
+                *state = State::Last(Box::new(chunk));
+                self.control.unsettle();
+            }
+        }
+    }
+}
+
+enum State {
+    /// Not started. An error here was found when the turn was built.
+    Waiting(Result<Box<Beginning>>),
+    Opening(BoxFuture<'static, Result<ChunkStream>>),
+    Live {
+        stream: ChunkStream,
+        /// A chunk that was polled to learn that the turn has started. It is not delivered yet.
+        first: Option<Chunk>,
+    },
+    /// The end is being recorded; the caller receives the last item afterwards.
+    Ending(BoxFuture<'static, Result<()>>, Box<Ending>),
+    /// The turn has ended; its last item is not delivered yet.
+    Last(Box<Chunk>),
+    Ended,
+}
+
+struct Ending {
+    /// The end that is being recorded; `None` if the turn continues without this stream.
+    end: Option<TurnEnd>,
+    last: LastItem,
+}
+
+enum LastItem {
+    /// The answer, if its end could be recorded.
+    Completed(ChatResponse),
+    /// The error, whether or not the end could be recorded.
+    Failed(Error),
+}
+
+/// Output of the unfinished round that the caller of a turn was shown.
+#[derive(Debug, Default)]
+struct Delivered {
+    round: u32,
+    text: String,
+    any: bool,
+}
+
+impl Delivered {
+    #[inline]
+    fn note(&mut self, chunk: &Chunk) {
+        self.any = true;
+        match chunk {
+            Chunk::Delta { block, delta: BlockDelta::Text(text) | BlockDelta::Refusal(text) } => {
+                self.enter(block.round);
+                self.text.push_str(text);
+            }
+            // The end of a round records its output; a restart voids it.
+            Chunk::RoundCompleted(_) | Chunk::Completed(_) | Chunk::AttemptRestarted { .. } => {
+                self.text.clear()
+            }
+            chunk => self.enter(chunk.round()),
+        }
+    }
+
+    fn round(&self) -> u32 {
+        self.round
+    }
+
+    /// Checks whether the caller was shown anything in this turn.
+    fn any(&self) -> bool {
+        self.any
+    }
+
+    /// Takes the text of the unfinished round.
+    fn take_text(&mut self) -> Text {
+        std::mem::take(&mut self.text).into()
+    }
+
+    fn enter(&mut self, round: u32) {
+        if round != self.round {
+            self.round = round;
+            self.text.clear();
+        }
+    }
+}
+
+/// The response that ended a turn, with the turn; it dereferences to [`ChatResponse`].
+///
+/// It keeps the extensions of the turn alive; [`into_response`](Self::into_response) releases them.
+#[derive(Debug, Clone)]
+pub struct TurnResponse {
+    response: ChatResponse,
+    turn: Arc<Turn>,
+}
+
+impl TurnResponse {
+    pub(crate) fn new(response: ChatResponse, turn: Arc<Turn>) -> Self {
+        Self { response, turn }
+    }
+
+    /// Returns the turn with its extensions.
+    #[must_use]
+    pub fn turn(&self) -> &Arc<Turn> {
+        &self.turn
+    }
+
+    /// Returns the response alone.
+    #[must_use]
+    pub fn into_response(self) -> ChatResponse {
+        self.response
+    }
+}
+
+impl Deref for TurnResponse {
+    type Target = ChatResponse;
+
+    fn deref(&self) -> &ChatResponse {
+        &self.response
+    }
+}
+
+impl From<TurnResponse> for ChatResponse {
+    fn from(response: TurnResponse) -> Self {
+        response.response
     }
 }

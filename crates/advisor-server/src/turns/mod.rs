@@ -157,8 +157,7 @@ impl Turns {
             return Ok(turn);
         }
         let spawner = spawner(slot);
-        let kept =
-            KeptChunks::default().with_chunks(self.limits.kept_chunks).with_bytes(self.limits.kept_bytes);
+        let kept = KeptChunks { chunks: self.limits.kept_chunks, bytes: self.limits.kept_bytes };
         let receipt = MemoryReceipt::new();
         let stream = stream(receipt.clone());
         let on_unread = asked.on_disconnect.on_unread(stream.on_drop());

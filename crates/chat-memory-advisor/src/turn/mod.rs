@@ -119,7 +119,7 @@ impl TurnMemory {
             key,
             turn: request.turn.id().clone(),
             fork_point: request.turn.extensions().get(),
-            decisions: request.turn.extensions().get(),
+            decisions: request.turn.decisions(),
             receipt: request.turn.extensions().get(),
             results: OnceLock::new(),
             lease,

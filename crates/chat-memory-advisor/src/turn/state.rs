@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use advisor_core::{CallKey, CallStart, Message, PendingCall, StartedCalls, Turn, TurnEnd, TurnId};
+use advisor_core::{CallKey, CallStart, Message, PendingCall, Turn, TurnEnd, TurnId};
 use conversation_store::{BatchKey, BatchStep, EntryId, EntryKind, NewEntry, RoundStep, Version};
 use uuid::Uuid;
 
@@ -179,8 +179,9 @@ impl TurnState {
         let Some((version, earlier)) = &mut self.resumed else { return };
         turn.note_earlier_rounds(std::mem::take(&mut earlier.rounds));
         turn.number_rounds_above(earlier.rounds_at(*version));
-        turn.extensions()
-            .update(|known: &mut StartedCalls| self.started.iter().for_each(|key| known.note(key.clone())));
+        for key in &self.started {
+            turn.note_started(key.clone());
+        }
     }
 
     /// Makes a write the next one to append.

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use advisor_core::{
-    AnsweredBefore, CallKey, ChatResponse, EarlierRound, Error, ErrorKind, FinishReason, Message, Result,
-    Turn, TurnEnd, TurnId,
+    CallKey, ChatResponse, EarlierRound, Error, ErrorKind, FinishReason, Message, Result, Turn, TurnEnd,
+    TurnId,
 };
 use conversation_store::{Entry, EntryKind, NewEntry, Version, same_turn};
 
@@ -133,7 +133,7 @@ impl StoredAnswer {
     /// hidden.
     pub(crate) fn into_response(self, turn: &Turn) -> ChatResponse {
         turn.number_rounds_above(self.round.saturating_sub(1));
-        turn.extensions().insert(AnsweredBefore);
+        turn.note_answered_before();
         let nothing = || Message::assistant_blocks(Vec::new());
         let message = if self.message.is_hidden() { nothing() } else { self.message };
         ChatResponse::new(self.round, message, self.reason)

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use advisor_core::{
-    AdvisorChain, AdvisorInfo, AdvisorRole, ChatClient, ChatClientBuilder, ChatRequest, Chunk, ChunkStream,
-    ConversationKey, FinishReason, History, Message, Phase, Placement, Record, Result, Role, Step,
-    StreamAdvisor, ToolResult, TurnEnd, TurnStream, async_trait,
+    AdvisorChain, AdvisorInfo, ChatClient, ChatClientBuilder, ChatRequest, Chunk, ChunkStream,
+    ConversationKey, FinishReason, Message, Phase, Placement, Record, Result, Role, Step, StreamAdvisor,
+    ToolResult, TurnEnd, TurnStream, async_trait,
 };
 use advisor_testkit::{Answer, ScriptedModel};
 use chat_memory_advisor::{ChatMemoryAdvisor, validate_transcript};
@@ -127,7 +127,7 @@ impl AdvisorInfo for Rounds {
     }
 
     fn placement(&self) -> Placement {
-        Placement::new(Phase::Loop).with_role(AdvisorRole::ToolLoop { history: History::Auto })
+        Placement::tool_loop()
     }
 }
 
@@ -187,7 +187,7 @@ impl Round {
         } else if !added.is_empty() {
             self.record(response.round(), Step::Injected, added.clone()).await?;
         }
-        if !self.next.contains(|role| role == AdvisorRole::Memory) {
+        if !self.next.has_memory() {
             // Without a memory inside, the loop sends everything again.
             self.request.messages.extend(answer);
         }

@@ -393,7 +393,5 @@ async fn a_turn_is_remembered_in_one_conversation() {
 fn memory_says_where_it_stands() {
     let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
     let client = ChatClient::builder(ScriptedModel::new([])).advisor(memory).build().unwrap();
-    let plan = client.explain();
-    let entry = plan.memory().unwrap();
-    assert_eq!((entry.name.as_str(), entry.phase), ("chat-memory", Phase::Round));
+    assert!(client.explain().to_string().starts_with("round       chat-memory "));
 }

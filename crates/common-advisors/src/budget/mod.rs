@@ -8,8 +8,8 @@ pub(crate) mod spent;
 use std::sync::Arc;
 
 use advisor_core::{
-    AdvisorChain, AdvisorInfo, ChatRequest, ChatResponse, ChunkStream, EndTurn, Error, FinishReason, Limit,
-    Message, Placement, Result, StreamAdvisor, Text, Turn, Usage, async_trait,
+    AdvisorChain, AdvisorInfo, ChatRequest, ChatResponse, ChunkStream, Error, FinishReason, Limit, Message,
+    Placement, Result, StreamAdvisor, Text, Turn, Usage, async_trait,
 };
 
 use self::accounts::{Accounts, Shared};
@@ -24,7 +24,7 @@ use crate::per_tenant::{MOST_TENANTS, PerTenant};
 /// limit is still shown. Turns that run at the same time may exceed a shared account by one answer each. An answer
 /// that fails or is dropped counts nothing, since its tokens are not known.
 ///
-/// A turn that reaches the limit ends at the next boundary of a round, by [`EndTurn`]. The tool loop then starts no tool
+/// A turn that reaches the limit ends at the next boundary of a round, by [`Turn::request_end`]. The tool loop then starts no tool
 /// and asks no more, or asks for a last answer without tools; the setting is `OnLimit` of its limits. The finish reason
 /// is [`FinishReason::Limit`]. Further calls within a round do not reach the model, such as those of an advisor that asks
 /// again. Neither does a turn that begins when a shared account is spent. They are answered by a sentence with the same
@@ -244,9 +244,8 @@ impl Budget {
     }
 
     fn end_if_spent(&self, account: &Account, turn: &Turn) {
-        let is_ending = turn.extensions().get::<EndTurn>().is_some();
-        if let Some(limit) = self.reached(account).filter(|_| !is_ending) {
-            turn.extensions().insert(EndTurn(limit));
+        if let Some(limit) = self.reached(account) {
+            turn.request_end(limit);
         }
     }
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use advisor_core::{
-    AdvisorChain, AdvisorInfo, AdvisorRole, ChatRequest, ChunkStream, Phase, Placement, Result,
-    StreamAdvisor, Text, async_trait,
+    AdvisorChain, AdvisorInfo, ChatRequest, ChunkStream, Phase, Placement, Result, StreamAdvisor, Text,
+    async_trait,
 };
 
 use super::template::PromptTemplate;
@@ -81,7 +81,7 @@ impl AdvisorInfo for SystemTemplate {
     }
 
     fn placement(&self) -> Placement {
-        Placement::new(Phase::Turn).with_role(AdvisorRole::Context)
+        Placement::new(Phase::Turn)
     }
 }
 

@@ -15,7 +15,8 @@ const KEY: &str = "sk-ant-canary-0123456789";
 const LIMIT: Duration = Duration::from_secs(20);
 
 fn model(server: &ReplayServer) -> AnthropicModel {
-    let waits = Backoff::default().with_waits(Duration::from_millis(1), Duration::from_millis(1));
+    let waits =
+        Backoff { first: Duration::from_millis(1), longest: Duration::from_millis(1), ..Backoff::default() };
     AnthropicModel::new("claude-x").with_base_url(server.url()).with_api_key(KEY).with_retries(waits)
 }
 

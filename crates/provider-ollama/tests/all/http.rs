@@ -75,8 +75,11 @@ async fn failure_before_anything_was_shown_is_retried() {
     let answer =
         "{\"message\":{\"content\":\"Hi\"},\"done\":false}\n{\"done\":true,\"done_reason\":\"stop\"}\n";
     let server = server([Reply::status(503), lines(load), lines(answer)]).await;
-    let waits = Backoff::default()
-        .with_waits(std::time::Duration::from_millis(1), std::time::Duration::from_millis(1));
+    let waits = Backoff {
+        first: std::time::Duration::from_millis(1),
+        longest: std::time::Duration::from_millis(1),
+        ..Backoff::default()
+    };
     let response = ask(&model(&server).with_retries(waits)).await.expect("an answer");
     assert_eq!((response.text().as_str(), server.requests().len()), ("Hi", 3));
 }

@@ -103,8 +103,9 @@ async fn azure_has_the_model_in_its_path() {
 async fn transient_failures_are_retried() {
     let replies = [Reply::status(503), Reply::hang_up(), Reply::json(200, answer(&[[1.0, 0.0]]))];
     let server = ReplayServer::start(replies).await.unwrap();
-    let quick = Backoff::default().with_waits(Duration::from_millis(1), Duration::from_millis(1));
-    let model = model(&server).with_retries(quick.with_retries(2));
+    let quick =
+        Backoff { first: Duration::from_millis(1), longest: Duration::from_millis(1), ..Backoff::default() };
+    let model = model(&server).with_retries(Backoff { retries: 2, ..quick });
     assert_eq!(model.embed(&texts(&["a"])).await.unwrap().len(), 1);
     assert_eq!(server.requests().len(), 3);
 }

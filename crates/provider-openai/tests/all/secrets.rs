@@ -189,7 +189,7 @@ async fn d13_a_log_names_a_failure_and_quotes_nothing() {
         Reply::json(400, report(&format!("because {QUESTION}"), KEY)),
     ];
     let server = ReplayServer::start(replies).await.expect("a port");
-    let once = Backoff::default().with_retries(1).with_waits(Duration::ZERO, Duration::ZERO);
+    let once = Backoff { retries: 1, first: Duration::ZERO, longest: Duration::ZERO, ..Backoff::default() };
     let model = OpenAiModel::new("m")
         .with_base_url(format!("{}/v1", server.url()))
         .with_api_key(KEY)

@@ -171,7 +171,7 @@ async fn turn_that_waits_is_stored_when_the_resumed_one_ends() {
         client.prompt().user("The weather?").conversation("c").call().await.unwrap();
         assert!(setting.store.is_empty(), "{phase}: it waits");
         let pending = client.pending_calls("c").await.unwrap();
-        client.resume("c", [pending[0].approve().unwrap()]).call().await.unwrap();
+        client.prompt().conversation("c").resume([pending[0].approve().unwrap()]).call().await.unwrap();
         let texts: Vec<_> = setting.stored().await.iter().map(|turn| turn.text.to_string()).collect();
         assert_eq!(texts, ["User: The weather?\nAssistant: Sunny."], "{phase}");
     }

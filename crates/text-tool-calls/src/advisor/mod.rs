@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use advisor_core::{
-    AdvisorChain, AdvisorInfo, AdvisorRole, ChatRequest, ChunkStream, ParallelToolCalls, Placement,
-    ResponseFormat, Result, StreamAdvisor, ToolChoice, ToolSet, async_trait,
+    AdvisorChain, AdvisorInfo, ChatRequest, ChunkStream, ParallelToolCalls, Placement, ResponseFormat,
+    Result, StreamAdvisor, ToolChoice, ToolSet, async_trait,
 };
 
 use self::editor::TextCallEditor;
@@ -197,7 +197,7 @@ impl AdvisorInfo for TextToolCalls {
     }
 
     fn placement(&self) -> Placement {
-        Placement::beside_model().with_role(AdvisorRole::TextCalls)
+        Placement::beside_model()
     }
 }
 

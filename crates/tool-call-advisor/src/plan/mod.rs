@@ -9,8 +9,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use advisor_core::{
-    BlockId, CallKey, CallStart, Effect, Error, ErrorKind, Leniency, Limit, OUTCOME_UNKNOWN, StartedCalls,
-    Text, ToolCall, ToolEvent, ToolResult, VERIFY_BEFORE_RETRYING,
+    BlockId, CallKey, CallStart, Effect, Error, ErrorKind, Leniency, Limit, OUTCOME_UNKNOWN, Text, ToolCall,
+    ToolEvent, ToolResult, Turn, VERIFY_BEFORE_RETRYING,
 };
 
 use crate::advisor::Config;
@@ -75,12 +75,12 @@ impl ToolPlan {
     }
 
     /// Refuses the calls that were, or may have been, started before.
-    pub(crate) fn refuse(&mut self, started: &StartedCalls) {
+    pub(crate) fn refuse(&mut self, turn: &Turn) {
         for planned in &mut self.0 {
             let is_silent = || planned.ready().is_some_and(|ready| ready.tool.definition().effect.is_none());
-            if planned.is_tried() && started.contains(&planned.key) {
+            if planned.is_tried() && turn.is_started(&planned.key) {
                 planned.fate = Fate::NotStarted(NotStarted::AlreadyStarted(VERIFY_BEFORE_RETRYING));
-            } else if is_silent() && started.is_repeated(planned.key.round) {
+            } else if is_silent() && turn.is_repeated(planned.key.round) {
                 planned.fate = Fate::NotStarted(NotStarted::AlreadyStarted(OUTCOME_UNKNOWN));
             }
         }

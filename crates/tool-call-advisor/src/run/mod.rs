@@ -15,8 +15,8 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use advisor_core::{
-    AdvisorChain, BlockId, ChatRequest, ChatResponse, Chunk, Decisions, EndTurn, Error, ErrorKind,
-    LastAnswer, Limit, NestedBounds, Result, ToolChoice, ToolEvent, ToolSet, Turn, Usage, drop_caught,
+    AdvisorChain, BlockId, ChatRequest, ChatResponse, Chunk, Error, ErrorKind, Limit, NestedBounds, Result,
+    ToolChoice, ToolEvent, ToolSet, Turn, Usage, drop_caught,
 };
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
@@ -71,7 +71,7 @@ impl LoopRun {
     /// If too many turns are around this one.
     pub(crate) fn new(config: Arc<Config>, mut request: ChatRequest, next: AdvisorChain) -> Result<Self> {
         request.messages = in_call_order(request.messages);
-        let own_history = config.history.is_in_loop(&next);
+        let own_history = config.placement.keeps_history(&next);
         let limits = limits_of(&config, &request.turn)?;
         let deadline = deadline_at_start(&request.turn, &limits);
         Ok(Self {
@@ -96,7 +96,7 @@ impl LoopRun {
         self.next.validate_tools(&self.request.tools)?;
         self.next.on_loop_start(&self.request)?;
         self.record_added().await?;
-        if self.request.turn.extensions().get::<Decisions>().is_some() {
+        if self.request.turn.decisions().is_some() {
             // Approved calls run inside memory, when the first round opens.
             state_bounds(&self.request.turn, &self.limits, self.deadline, &self.counts);
         }
@@ -124,7 +124,7 @@ impl LoopRun {
         }
         if self.closing.is_some() {
             self.request.options.tool_choice = Some(ToolChoice::None);
-            self.request.turn.extensions().insert(LastAnswer);
+            self.request.turn.note_last_answer();
         }
         self.counts.rounds = round;
         let span = tracing::info_span!("round", round);
@@ -267,8 +267,7 @@ pub(crate) fn state_bounds(turn: &Turn, limits: &ToolLimits, deadline: Option<In
     bounds.deadline = deadline;
     bounds.rounds = left(limits.rounds, counts.rounds);
     bounds.calls = left(limits.calls, counts.calls);
-    // In place: the loop states them in each round.
-    turn.extensions().update(|stated: &mut NestedBounds| *stated = bounds);
+    turn.set_nested_bounds(bounds);
 }
 
 /// The decided calls of a turn, which its loop counts. An extension of the turn.
@@ -282,7 +281,7 @@ struct DecidedCalls {
 /// Notes the decided calls for the loop of their turn, and states what they leave to turns inside their tools. Returns
 /// the time at which the turn ends.
 pub(crate) fn note_decided(turn: &Turn, limits: &ToolLimits, counts: Counts) -> Option<Instant> {
-    let stated = turn.extensions().get::<NestedBounds>().and_then(|stated| stated.deadline);
+    let stated = turn.nested_bounds().and_then(|stated| stated.deadline);
     // A memory outside the loop runs the calls before the loop sets its time.
     let deadline = stated.or_else(|| limits.deadline());
     state_bounds(turn, limits, deadline, &counts);
@@ -308,7 +307,7 @@ pub(super) async fn opened_before<T>(
     if let Ok(opened) = timeout_at(deadline, &mut opening).await {
         return Some(opened);
     }
-    let decisions = turn.extensions().get::<Decisions>()?;
+    let decisions = turn.decisions()?;
     tokio::select! {
         biased;
         opened = opening => Some(opened),
@@ -326,8 +325,8 @@ impl LoopRun {
 
     /// Returns the limit at which the turn is to end, if one is reached or was set by an advisor.
     pub(super) fn limit_reached(&self) -> Option<Limit> {
-        let set = || self.request.turn.extensions().get().map(|EndTurn(limit)| limit);
-        self.time_is_over().or_else(|| self.closing.clone()).or_else(set)
+        let requested = || self.request.turn.requested_end();
+        self.time_is_over().or_else(|| self.closing.clone()).or_else(requested)
     }
 
     /// Notes that the next answer is the last one, given without tools, since this limit is reached. Returns the limit

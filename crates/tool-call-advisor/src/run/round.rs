@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use advisor_core::{
-    AnsweredBefore, CallKey, ChatResponse, FinishReason, Limit, Message, Record, Result, StartedCalls, Step,
-    Tool, ToolCall, ToolChoice, ToolSet,
+    CallKey, ChatResponse, FinishReason, Limit, Message, Record, Result, Step, Tool, ToolCall, ToolChoice,
+    ToolSet,
 };
 use serde_json::Value;
 use tokio::time::timeout_at;
@@ -34,7 +34,7 @@ impl LoopRun {
     }
 
     async fn steer(&mut self, answer: &ChatResponse) -> Result<Outcome> {
-        if self.request.turn.extensions().get::<AnsweredBefore>().is_some() {
+        if self.request.turn.was_answered_before() {
             return self.end_answered_before(answer).await;
         }
         let steered = self.config.hooks.after_round(answer.clone(), self.counts.rounds).await?;
@@ -211,21 +211,17 @@ impl LoopRun {
     /// Returns the error of the first recorder that fails. No tool may run then.
     async fn announce_starts(&self, round: u32, plan: &mut ToolPlan) -> Result<()> {
         let turn = &self.request.turn;
-        if let Some(known) = turn.extensions().get() {
-            plan.refuse(&known);
-        }
+        plan.refuse(turn);
         let starts = plan.starts();
         if starts.is_empty() {
             return Ok(());
         }
         turn.record(&Record::new(round, Step::Started(starts.clone()), Vec::new())).await?;
         // A recorder may have added starts that only it knew.
-        if let Some(known) = turn.extensions().get() {
-            plan.refuse(&known);
+        plan.refuse(turn);
+        for start in starts {
+            turn.note_started(start.key);
         }
-        turn.extensions().update(|started: &mut StartedCalls| {
-            starts.into_iter().for_each(|start| started.note(start.key))
-        });
         Ok(())
     }
 

@@ -1,14 +1,11 @@
-//! `EditedBlocks`: the blocks before and after an editor; keeps the output well-formed.
-
-mod answer;
+//! `EditedBlocks`: the blocks before and after an editor; keeps the output well-formed, and makes the answer of it.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 
 use message_aggregator::{
-    Block, BlockDelta, BlockHead, BlockId, BlockKind, CallHead, Chunk, ChunkFold, Text, ToolCall,
+    Block, BlockContent, BlockDelta, BlockHead, BlockId, BlockKind, CallHead, ChatResponse, Chunk, ChunkFold,
+    FinishReason, Text, ToolCall,
 };
-
-use super::own_block::{completed, own_block};
 
 /// The blocks of a stream on both sides of an editor, until their round ends.
 #[derive(Debug)]
@@ -260,4 +257,88 @@ impl EditedBlocks {
 /// Checks whether blocks of this kind have one piece, which is all of their content.
 fn is_single_piece(kind: BlockKind) -> bool {
     matches!(kind, BlockKind::Media | BlockKind::Citation | BlockKind::Opaque)
+}
+
+/// The answer as emitted.
+impl EditedBlocks {
+    /// Returns the output of a round as an answer that ends for this reason, if there is any.
+    pub(super) fn answer(&self, round: u32, reason: &FinishReason) -> Option<ChatResponse> {
+        self.shown.response(round, reason)
+    }
+
+    /// Returns the response as emitted, or `None` if its blocks are unchanged.
+    pub(super) fn edited_answer(&self, response: &ChatResponse) -> Option<ChatResponse> {
+        let blocks = || response.blocks();
+        let is_left_out = |id: BlockId| self.inside.contains_key(&id) && !self.shown.has_opened(id);
+        let added = self.added(response);
+        if added.is_empty()
+            && blocks().all(|(id, block)| !is_left_out(id) && self.edited_block(id, block) == *block)
+        {
+            return None;
+        }
+        let kept = blocks().filter(|(id, _)| !is_left_out(*id));
+        let mut edited: Vec<_> = kept.map(|(id, block)| (id, self.edited_block(id, block))).collect();
+        if !added.is_empty() {
+            edited.extend(added);
+            edited.sort_by_key(|(id, _)| *id);
+        }
+        Some(response.clone().with_blocks(edited))
+    }
+
+    /// Returns the emitted blocks that the inner answer does not have.
+    fn added(&self, response: &ChatResponse) -> Vec<(BlockId, Block)> {
+        let is_added =
+            |id: &&BlockId| id.round == response.round() && response.blocks().all(|(known, _)| known != **id);
+        let added = self.own.iter().filter(is_added);
+        added.filter_map(|id| Some((*id, self.shown.block(*id)?))).collect()
+    }
+
+    /// Returns the block as emitted, or the original if it is unchanged.
+    fn edited_block(&self, id: BlockId, original: &Block) -> Block {
+        let Some(shown) = self.shown.block(id) else {
+            return original.clone();
+        };
+        if self.own.contains(&id) {
+            return shown;
+        }
+        let (BlockContent::ToolCall(shown), Some(call)) = (shown.content(), original.as_tool_call()) else {
+            let same = shown.content() == original.content();
+            return if same { original.clone() } else { Block::new(shown.content().clone()) };
+        };
+        // A call that the editor closed early is incomplete; for an open one the original's state applies.
+        let complete = if self.open.contains_key(&id) { call.complete } else { shown.complete };
+        let mut edited = ToolCall::new(call.id.clone(), shown.name.clone(), shown.arguments.clone());
+        edited.complete = complete;
+        if edited == *call { original.clone() } else { Block::from(edited) }
+    }
+}
+
+/// Returns a block of the editor's own, given the content that it was closed with. Its provider data belongs to
+/// that content only.
+fn own_block(shown: Block, said: Option<Block>) -> Block {
+    let Some(said) = said else { return shown };
+    let content = match (shown.content(), said.as_tool_call()) {
+        (BlockContent::ToolCall(shown), Some(said)) => {
+            let mut call = ToolCall::new(shown.id.clone(), shown.name.clone(), shown.arguments.clone());
+            call.complete = said.complete;
+            BlockContent::ToolCall(call)
+        }
+        (content, _) => content.clone(),
+    };
+    let is_same = match (&content, said.as_tool_call()) {
+        (BlockContent::ToolCall(call), Some(said)) => {
+            (&call.name, &call.arguments) == (&said.name, &said.arguments)
+        }
+        (content, _) => content == said.content(),
+    };
+    let data = if is_same { said.provider_data().to_vec() } else { Vec::new() };
+    Block::with_data(content, data)
+}
+
+/// Returns the block with its call complete, if it is one.
+fn completed(block: Block) -> Block {
+    match block.as_tool_call() {
+        Some(call) => ToolCall::new(call.id.clone(), call.name.clone(), call.arguments.clone()).into(),
+        None => block,
+    }
 }

@@ -13,7 +13,7 @@ use crate::http::common::{Act, DONE, HI, SECOND, STOP, Scripted, call, fail, hel
 
 /// Two retries, at once.
 fn at_once() -> Backoff {
-    Backoff::default().with_waits(Duration::ZERO, Duration::ZERO)
+    Backoff { first: Duration::ZERO, longest: Duration::ZERO, ..Backoff::default() }
 }
 
 fn error_event() -> Reply {
@@ -145,7 +145,7 @@ async fn without_a_delay_the_schedule_counts() {
         .status(500, None, [])
         .answer([Act::Send(HI), Act::Send(DONE)]);
     let begin = Instant::now();
-    let waits = Backoff::default().with_waits(2 * SECOND, 8 * SECOND);
+    let waits = Backoff { first: 2 * SECOND, longest: 8 * SECOND, ..Backoff::default() };
     call(&script.model().with_retries(waits)).await.expect("the third is good");
     let waited = begin.elapsed();
     // The first wait is 1 to 2 s, the second 2 to 4 s.

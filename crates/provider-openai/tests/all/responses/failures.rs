@@ -50,7 +50,7 @@ async fn failure_before_any_answer_is_asked_again() {
         json!({"type": "response.failed", "response": {"error": {"code": "server_error", "message": "m"}}});
     let replies = [Reply::sse(framed(&[created, failed])), Reply::sse(hello())];
     let server = ReplayServer::start(replies).await.expect("a port");
-    let retries = Backoff::none().with_retries(1).with_waits(Duration::ZERO, Duration::ZERO);
+    let retries = Backoff { retries: 1, first: Duration::ZERO, longest: Duration::ZERO, ..Backoff::none() };
     let response = call_with(&model(&server).with_retries(retries), request()).await.expect("an answer");
     assert_eq!((response.text().as_str(), server.requests().len()), ("Hello there", 2));
 }

@@ -182,7 +182,8 @@ async fn law_t7_approval_of_a_tool_is_not_for_that_of_another_server() {
         first.prompt().user("Pay.").conversation("c").call().await.unwrap();
         let (second, model) = process(resumed, vec![Answer::from_text("done")]).await;
         let pending = second.pending_calls("c").await.unwrap().remove(0);
-        let answer = second.resume("c", [pending.approve().unwrap()]).call().await.unwrap();
+        let answer =
+            second.prompt().conversation("c").resume([pending.approve().unwrap()]).call().await.unwrap();
         assert_eq!(answer.text(), "done");
         let result = model.prompts()[0].messages.iter().last().unwrap().tool_result().unwrap().clone();
         assert!(text_of(&result).contains(text), "{asked} {resumed}: {result:?}");

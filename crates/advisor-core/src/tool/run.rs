@@ -1,15 +1,15 @@
-//! `ToolInvocation`, the input of one tool run, with `parse` and `is_cancelled`; `Progress`, its bounded progress
-//! channel.
+//! One run of a tool: `ToolInvocation` with its `Progress`, `ToolOutput` and `ToolError`.
 
 use std::sync::{Arc, Weak};
 
-use message_aggregator::{Part, ToolCall};
+use message_aggregator::{Part, Text, ToolCall};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_path_to_error::{Path, Segment};
 use tokio::sync::mpsc;
 
-use crate::{CallKey, ConversationKey, ToolError, Turn};
+use crate::{CallKey, ConversationKey, Turn, text_with_sources};
 
 /// One run of a tool.
 #[derive(Debug)]
@@ -149,4 +149,86 @@ fn pointer(path: &Path) -> String {
         Segment::Unknown => String::from("/?"),
     };
     path.iter().map(step).collect()
+}
+
+/// Result of a tool: one or more parts.
+#[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
+pub struct ToolOutput {
+    /// The content for the model, and for the user if the tool returns directly.
+    pub parts: Vec<Part>,
+}
+
+impl ToolOutput {
+    /// Creates a result of one JSON value: a struct, a list, a number or any other serialisable value.
+    ///
+    /// # Errors
+    /// If it cannot be serialised as JSON, such as a map whose keys are not strings.
+    ///
+    /// # Example
+    /// ```
+    /// use advisor_core::ToolOutput;
+    ///
+    /// #[derive(serde::Serialize)]
+    /// struct Weather {
+    ///     degrees: i32,
+    /// }
+    ///
+    /// let output = ToolOutput::json(&Weather { degrees: 21 }).unwrap();
+    /// assert_eq!(output, serde_json::json!({"degrees": 21}).into());
+    /// ```
+    pub fn json(value: &(impl Serialize + ?Sized)) -> Result<Self, ToolError> {
+        Ok(serde_json::to_value(value)?.into())
+    }
+}
+
+macro_rules! from_part {
+    ($($content:ty),*) => {$(
+        impl From<$content> for ToolOutput {
+            fn from(content: $content) -> Self {
+                Self { parts: vec![content.into()] }
+            }
+        }
+    )*};
+}
+
+from_part!(Part, &str, String, Value);
+
+/// The output of a tool without a result: the model reads "Done."
+impl From<()> for ToolOutput {
+    fn from((): ()) -> Self {
+        "Done.".into()
+    }
+}
+
+impl From<Vec<Part>> for ToolOutput {
+    fn from(parts: Vec<Part>) -> Self {
+        Self { parts }
+    }
+}
+
+/// Failure of a tool; the model reads it.
+///
+/// Any error converts into it with `?`. It keeps the text of the error and of its sources.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolError(Text);
+
+impl ToolError {
+    /// Creates an error with this text.
+    pub fn new(text: impl Into<Text>) -> Self {
+        Self(text.into())
+    }
+
+    /// Returns the text that the model reads.
+    #[must_use]
+    pub fn text(&self) -> &Text {
+        &self.0
+    }
+}
+
+// It does not implement `std::error::Error`, so that every error can convert into it.
+impl<E: std::error::Error> From<E> for ToolError {
+    fn from(error: E) -> Self {
+        Self(text_with_sources(&error).into())
+    }
 }

@@ -1,4 +1,4 @@
-//! `CatchPanics`: a future that contains the panics of other code, in poll and in drop.
+//! `drop_caught` and `CatchPanics`: drop foreign values and run foreign futures, and contain their panics.
 
 use std::any::Any;
 use std::fmt;
@@ -6,7 +6,34 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use crate::drop_caught;
+/// Drops a foreign value and catches a panic of its `Drop`, which the panic hook has already reported.
+///
+/// Ending a turn drops values of other code: futures, states, closures. The turn must end even if one of them
+/// panics.
+///
+/// # Example
+/// ```
+/// struct Loud;
+/// impl Drop for Loud {
+///     fn drop(&mut self) {
+///         panic!("not like this");
+///     }
+/// }
+/// advisor_core::drop_caught(Loud);
+/// ```
+pub fn drop_caught<T>(value: T) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(value))) {
+        discard(panic);
+    }
+}
+
+/// Drops the payload of a panic. If that panics as well, the second payload is leaked, since this could repeat
+/// forever.
+fn discard(panic: Box<dyn Any + Send>) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
+        std::mem::forget(panic);
+    }
+}
 
 /// A future of other code with its panics caught: a panic in `poll` becomes the output, a panic in `drop` is
 /// discarded.

@@ -387,31 +387,6 @@ fn event_name_counts_if_the_type_is_missing() {
     assert_eq!(result_of(&body).1.expect("an answer").text(), "a");
 }
 
-/// Gateways that count in UTF-16 cut a character between two events.
-#[test]
-fn law_s5_character_cut_between_events_stays_whole() {
-    let events = [
-        start(),
-        // The first half may come in the event that begins the block.
-        open(0, json!({"type": "text", "text": "a<HIGH>"})),
-        ping(),
-        say(0, "<LOW>b<HIGH>"),
-        say(0, "<LOW>c<HIGH>"),
-        stop(0),
-        tool(1, "t", "f"),
-        input(1, "{\"a\":\"<HIGH>"),
-        input(1, "<LOW>\"}"),
-        stop(1),
-        finish("tool_use"),
-        end(),
-    ];
-    let body = String::from_utf8(sse(&events)).expect("text");
-    let body = body.replace("<HIGH>", "\\ud83d").replace("<LOW>", "\\ude00");
-    let response = result_of(body.as_bytes()).1.expect("an answer");
-    assert_eq!(response.text(), "a😀b😀c");
-    assert_eq!(runnable(&response), [("f".to_owned(), "{\"a\":\"😀\"}".to_owned())]);
-}
-
 /// Pieces belong to the block of their number, or else to the last one; a new block of the same number is another one.
 #[test]
 fn q56_numbers_of_blocks_and_pieces_may_differ() {

@@ -242,18 +242,3 @@ fn q53_usage_is_cumulative_and_sums_what_is_counted_apart() {
     let usage = *odd.expect("an answer").usage().expect("usage");
     assert_eq!((usage.input_tokens, usage.total_tokens, usage.reasoning_tokens), (None, None, Some(7)));
 }
-
-/// Gateways that count in UTF-16 cut a character between two events.
-#[test]
-fn law_s5_character_cut_between_events_stays_whole() {
-    // The second half may come with the end.
-    let mut last = text("<LOW>b");
-    last["candidates"][0]["finishReason"] = "STOP".into();
-    for events in [vec![text("a<HIGH>"), text("<LOW>b"), stop()], vec![text("a<HIGH>"), last]] {
-        let body = String::from_utf8(sse(&events, "\r\n")).expect("text");
-        let body = body.replace("<HIGH>", "\\ud83d").replace("<LOW>", "\\ude00");
-        for pieces in [vec![body.as_bytes()], body.as_bytes().chunks(1).collect()] {
-            assert_eq!(read_pieces(&pieces).response.expect("an answer").text(), "a😀b");
-        }
-    }
-}

@@ -48,7 +48,7 @@ fn deeply_nested_values_cause_no_stack_overflow() {
                 r#"{{"candidates":[{{"content":{{"parts":[{part}]}},"groundingMetadata":{deep},"finishReason":"STOP"}}]}}"#
             );
             let response = read_pieces(&[format!("data: {event}\n\n").as_bytes()]).response;
-            assert_eq!(response.is_ok(), depth <= 100, "{depth} {response:?}");
+            assert!(response.is_ok(), "{depth}");
         }
     }
     let path = format!("$.{}a", "a.".repeat(100_000));

@@ -99,10 +99,14 @@ impl AnswerBlocks {
 
     /// Extends the arguments of the call with this index, if all its earlier arguments were emitted and the text
     /// fits the limits; otherwise changes nothing. [`identify`](crate::aggregator::identity::identify) finds the same
-    /// call by an index alone.
+    /// call by an index alone, and no dispute: no name that came again may have begun another call.
     #[inline]
     pub(crate) fn extend_call(&mut self, index: i64, text: &str, answer: &mut Answer) -> Option<&OpenBlock> {
-        let call = self.calls.iter_mut().rfind(|call| call.index == Some(index))?;
+        let at = self.calls.iter().rposition(|call| call.index == Some(index))?;
+        if self.calls.iter().any(|call| call.named_again > at) {
+            return None;
+        }
+        let call = self.calls.get_mut(at)?;
         let block = self.blocks.get(call.block)?;
         call.extend_shown(text, answer).then_some(block)
     }

@@ -21,6 +21,9 @@ pub(crate) struct OpenCall {
     doubt: Doubt,
     /// Other ids than the call's, under which arguments of it came: they may be those of a call that is named later.
     foreign_ids: Vec<Text>,
+    /// The number of calls when its name came again, if others had begun since: that may have begun a further call of its
+    /// tool, which takes the arguments that follow.
+    pub(crate) named_again: usize,
     /// Whether it could have taken arguments that came for a call without a name. If that one never gets a name, they
     /// may belong here.
     beside_nameless: bool,
@@ -52,6 +55,12 @@ impl OpenCall {
     /// Checks whether the fragment has no other name.
     pub(crate) fn may_have_name_of(&self, fragment: &ToolCallDelta) -> bool {
         self.name.is_none() || fragment.name().is_none_or(|name| self.name.as_ref() == Some(name))
+    }
+
+    /// Checks whether the fragment has no other id or index.
+    pub(crate) fn may_have_key_of(&self, fragment: &ToolCallDelta) -> bool {
+        fragment.call_id().is_none_or(|id| self.id.as_ref() == Some(id))
+            && fragment.index.is_none_or(|index| self.index == Some(index))
     }
 
     /// Checks whether it has arguments that may belong to the call that `fragment` names.
@@ -238,6 +247,10 @@ impl AnswerBlocks {
             None => self.add_call(assignment.doubt, sink)?,
         };
         self.note_rivals(at, &fragment);
+        let calls = self.calls.len();
+        if let Some(call) = self.calls.get_mut(at).filter(|_| fragment.name().is_some() && at + 1 < calls) {
+            call.named_again = calls;
+        }
         self.extend_at(at, fragment, sink)
     }
 

@@ -55,6 +55,21 @@ pub(crate) fn identify(
         assignment.doubt = Doubt::Disputed;
         assignment.disputed.extend(claimed.into_iter().chain(assignment.known));
     }
+    // A header that came again after the call began may have begun a further call, which these arguments belong to.
+    if let Some(taken) = assignment.known
+        && fragment.name().is_none()
+        && fragment.arguments_delta().is_some()
+    {
+        let is_other = |call: &mut OpenCall| call.named_again > taken && call.may_have_key_of(fragment);
+        let mut others = positions(calls, is_other);
+        others.retain(|at| *at != taken);
+        if !others.is_empty() {
+            others.retain(|at| calls.get_mut(*at).is_some_and(OpenCall::can_take_more));
+            assignment.disputed.extend(others.into_iter().chain([taken]));
+        }
+    }
+    assignment.disputed.sort_unstable();
+    assignment.disputed.dedup();
     assignment
 }
 

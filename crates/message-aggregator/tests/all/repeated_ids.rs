@@ -349,6 +349,23 @@ fn law_t6_repeated_header_may_have_index_of_another_call() {
     }
 }
 
+/// The header of a third call looks like that of the first one, sent again. A piece without a key may belong to it.
+#[test]
+fn law_t6_header_sent_again_leaves_next_piece_in_doubt() {
+    for key in [(None, ""), (None, "x")] {
+        for first in ["", "{\"path\":\"a\"}"] {
+            let run = finished([
+                delta(0, "x", "read", first),
+                delta(1, "x", "delete_all", ""),
+                delta(0, "x", "read", ""),
+                delta(key.0, key.1, "", PATH),
+            ]);
+            let ran = running(&run.response);
+            assert!(ran.iter().all(|(name, _)| *name != "delete_all"), "{:?}", calls(&run.response));
+        }
+    }
+}
+
 /// A name that another call has, without an id: its header again, a piece of its arguments, or the next call.
 #[test]
 fn law_t6_bare_name_may_belong_to_earlier_call() {

@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     fn fixtures() -> PathBuf {
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures")
     }
 
     #[test]

@@ -29,6 +29,7 @@ pub mod json;
 mod local;
 pub mod media;
 pub mod names;
+mod path_segment;
 pub mod recording;
 pub mod redaction;
 pub mod server;

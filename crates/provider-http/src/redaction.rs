@@ -12,10 +12,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 use std::sync::Arc;
 
-use percent_encoding::utf8_percent_encode;
 use secrecy::{ExposeSecret, SecretString};
 
-use crate::server::ESCAPED;
+use crate::path_segment::path_segment;
 
 #[cfg(test)]
 mod tests;
@@ -123,7 +122,7 @@ impl Redaction {
         let mut forms: Vec<SecretString> = Vec::new();
         for secret in secrets {
             let secret = secret.expose_secret();
-            let in_url = utf8_percent_encode(secret, ESCAPED).to_string();
+            let in_url = path_segment(secret);
             let in_json = serde_json::Value::from(secret).to_string();
             let in_json = in_json.trim_matches('"').to_owned();
             for form in

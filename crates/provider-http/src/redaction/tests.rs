@@ -18,7 +18,7 @@ fn shown(words: &str) -> String {
 /// Returns the forms of a key in the answer of a server that repeats it.
 fn forms(key: &str) -> Vec<String> {
     let in_json = serde_json::to_string(key).expect("JSON").trim_matches('"').to_owned();
-    let in_url = utf8_percent_encode(key, ESCAPED).to_string();
+    let in_url = path_segment(key);
     vec![key.to_owned(), in_json.replace('/', "\\/"), in_json, in_url.to_lowercase(), in_url]
 }
 

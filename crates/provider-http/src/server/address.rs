@@ -6,13 +6,10 @@ use advisor_core::{Error, Result};
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use http::uri::{PathAndQuery, Uri};
 use http::{HeaderMap, HeaderName, HeaderValue};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use secrecy::{ExposeSecret, SecretString};
 
+use crate::path_segment::path_segment;
 use crate::redaction::Redaction;
-
-/// The characters that are escaped: all but letters, digits and `-._~`.
-pub(crate) const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// The header that carries the key.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -128,18 +125,6 @@ fn secret(value: &str, what: &str) -> Result<HeaderValue> {
     })?;
     value.set_sensitive(true);
     Ok(value)
-}
-
-/// Escapes a text for a segment of a path.
-///
-/// ```
-/// use provider_http::server::path_segment;
-///
-/// assert_eq!(path_segment("my model/2"), "my%20model%2F2");
-/// ```
-#[must_use]
-pub fn path_segment(text: &str) -> String {
-    utf8_percent_encode(text, ESCAPED).to_string()
 }
 
 #[cfg(test)]

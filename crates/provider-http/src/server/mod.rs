@@ -29,12 +29,12 @@ use crate::answer::WireFormat;
 use crate::backoff::Backoff;
 use crate::exchange::{Call, HttpClient};
 use crate::local::is_local;
+pub use crate::path_segment::path_segment;
 use crate::redaction::Redaction;
 use crate::sse::SseLimits;
 use crate::timeouts::Timeouts;
 use crate::transport::Transport;
-pub(crate) use address::ESCAPED;
-pub use address::{Authorization, path_segment};
+pub use address::Authorization;
 pub use variables::{EnvSettings, Variables};
 
 /// The words before a secret in a header.

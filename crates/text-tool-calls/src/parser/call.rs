@@ -6,7 +6,7 @@ use super::event::{OpenedCall, Output, ParserError, ParserLimits};
 use super::input::Input;
 use super::json;
 use super::scan::{End, Found, Scan, Tag, TagKind, Tail, find_end};
-use super::syntax::{Dialect, Opened};
+use super::syntax::{Dialect, Opened, State};
 use super::value::{ArgumentsWriter, ValueReader};
 use crate::format::TextFormat;
 use crate::tools::TextTools;
@@ -18,25 +18,6 @@ pub(super) struct Call {
     limits: ParserLimits,
     arguments: ArgumentsWriter,
     state: State,
-}
-
-/// What is next in a call.
-pub(super) enum State {
-    /// Text for the user, up to this marker.
-    Text(&'static str),
-    /// The arguments as they are, up to this marker.
-    Raw(String),
-    /// Text that is left out, up to this marker, since the arguments are known.
-    Unused(&'static str),
-    /// An element, or the end of the call.
-    Elements(&'static Dialect, Scan),
-    /// The value of an element.
-    Value(&'static Dialect, ValueReader),
-    /// The value of a short form; its end is that of the call.
-    Body(ValueReader),
-    /// JSON with calls in it.
-    Json(Scan),
-    Ended,
 }
 
 impl Call {

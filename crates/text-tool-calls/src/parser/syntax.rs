@@ -3,7 +3,6 @@
 use advisor_core::{Text, ToolCall};
 use serde_json::{Map, Value};
 
-use super::call::State;
 use super::event::OpenedCall;
 use super::json::{self, Head};
 use super::scan::{Found, MAX_SPACE, Marker, Scan, Tag, TagKind, Tail, marker_at, space_within};
@@ -168,6 +167,25 @@ pub(super) struct Opened {
     /// Arguments that the opening has.
     pub(super) members: Vec<(String, Value)>,
     pub(super) state: State,
+}
+
+/// What is next in a call.
+pub(super) enum State {
+    /// Text for the user, up to this marker.
+    Text(&'static str),
+    /// The arguments as they are, up to this marker.
+    Raw(String),
+    /// Text that is left out, up to this marker, since the arguments are known.
+    Unused(&'static str),
+    /// An element, or the end of the call.
+    Elements(&'static Dialect, Scan),
+    /// The value of an element.
+    Value(&'static Dialect, ValueReader),
+    /// The value of a short form; its end is that of the call.
+    Body(ValueReader),
+    /// JSON with calls in it.
+    Json(Scan),
+    Ended,
 }
 
 impl Opened {

@@ -1,7 +1,9 @@
 //! `AnswerBlocks` and `OpenBlock`: the blocks of an answer; opens, extends and closes them.
 
+mod calls;
+
 use crate::aggregator::bounds::{Result, of_content, of_finish, of_provider_data, within};
-use crate::aggregator::calls::OpenCall;
+use crate::aggregator::call::OpenCall;
 use crate::aggregator::identity::PositionInEvent;
 use crate::aggregator::{Answer, EndMarker, Sink};
 use crate::{
@@ -13,8 +15,8 @@ use crate::{
 #[derive(Debug, Default)]
 pub(crate) struct AnswerBlocks {
     /// In order of first appearance.
-    pub(super) blocks: Vec<OpenBlock>,
-    pub(super) calls: Vec<OpenCall>,
+    blocks: Vec<OpenBlock>,
+    calls: Vec<OpenCall>,
     /// The block that opened or took text last, unless it has ended. A text without a number grows only while it is
     /// the current block, which it stays at a citation.
     current: Option<usize>,
@@ -198,7 +200,7 @@ impl AnswerBlocks {
     }
 
     /// Adds a block, and opens it unless it is a call.
-    pub(super) fn add_block(&mut self, key: Option<i64>, state: State, sink: &mut Sink<'_>) -> Result<usize> {
+    fn add_block(&mut self, key: Option<i64>, state: State, sink: &mut Sink<'_>) -> Result<usize> {
         let index = sink.answer.blocks;
         // Blocks beyond the positions of a round would share an id.
         let limit = sink.answer.settings.limits.blocks.min(BlockId::POSITIONS as usize);
@@ -212,7 +214,7 @@ impl AnswerBlocks {
         Ok(self.blocks.len() - 1)
     }
 
-    pub(super) fn set_current(&mut self, at: usize, sink: &mut Sink<'_>) {
+    fn set_current(&mut self, at: usize, sink: &mut Sink<'_>) {
         if self.current != Some(at) {
             self.leave_current(sink);
             self.current = Some(at);

@@ -4,7 +4,7 @@
 mod tests;
 
 use crate::ToolCallDelta;
-use crate::aggregator::calls::{Doubt, OpenCall};
+use crate::aggregator::call::{Doubt, OpenCall};
 
 /// Position of a fragment among those of its wire event.
 #[derive(Debug, Clone, Copy)]

@@ -2,7 +2,7 @@
 
 mod blocks;
 pub(crate) mod bounds;
-mod calls;
+mod call;
 mod identity;
 pub(crate) mod settings;
 

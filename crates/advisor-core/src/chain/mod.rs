@@ -3,6 +3,7 @@
 
 pub(crate) mod advisor;
 pub(crate) mod builder;
+pub(crate) mod decisions;
 pub(crate) mod functions;
 pub(crate) mod placement;
 

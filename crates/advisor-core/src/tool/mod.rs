@@ -1,5 +1,6 @@
 //! `Tool`, which a model may call, and `ToolDefinition`, which describes it, with the checks of names and schema roots.
 
+mod offered;
 pub(crate) mod run;
 pub(crate) mod set;
 

@@ -1,4 +1,4 @@
-//! `Turn`: what one turn shares: id, round numbers, recorders, transcript, tools, decisions, bounds and orders to end.
+//! `Turn`: what one turn shares: id, round numbers, recorders, transcript, starts of calls, bounds and orders to end.
 
 pub(crate) mod extensions;
 pub(crate) mod recorder;
@@ -13,15 +13,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use message_aggregator::{BlockId, ChatResponse, Limit, Message, MessageList, Text, ToolCall, ToolResult};
-use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use crate::turn::extensions::Extensions;
 use crate::turn::replacements::Replacements;
 use crate::turn::side_tasks::SideTasks;
 use crate::{
-    CallKey, Decisions, Error, OUTCOME_UNKNOWN, Record, Result, Step, ToolSet, TurnId, TurnRecorder,
-    VERIFY_BEFORE_RETRYING,
+    CallKey, Error, OUTCOME_UNKNOWN, Record, Result, Step, TurnId, TurnRecorder, VERIFY_BEFORE_RETRYING,
 };
 
 /// State that one turn shares, and the only channel from inner advisors to outer ones.
@@ -59,12 +57,6 @@ struct State {
     rejections: Vec<BoxFuture<'static, ()>>,
     /// The last part of a position that was given to an added block, by the position's first part.
     parts: BTreeMap<BlockId, u32>,
-    /// The tools that were offered to the model, by round.
-    offered: Vec<(u32, ToolSet)>,
-    /// The names of the tools that may be called; `None` allows all.
-    allowed: Option<HashSet<Text>>,
-    resolving: Resolving,
-    decisions: Option<Decisions>,
     started: HashSet<CallKey>,
     /// The rounds whose answers repeat those of an earlier run.
     repeated: HashSet<u32>,
@@ -73,16 +65,6 @@ struct State {
     was_answered_before: bool,
     inherited_bounds: Option<NestedBounds>,
     nested_bounds: Option<NestedBounds>,
-}
-
-/// Whether the request on its way only finds the tools of the turn.
-#[derive(Default)]
-enum Resolving {
-    #[default]
-    No,
-    /// It has not arrived beside the model.
-    OnItsWay(oneshot::Sender<ToolSet>),
-    Arrived,
 }
 
 /// A stored round of a turn that stopped and is submitted again.
@@ -424,80 +406,8 @@ impl Turn {
     }
 }
 
-/// Its tools and calls.
+/// Its calls.
 impl Turn {
-    pub(crate) fn offer_tools(&self, round: u32, tools: ToolSet) {
-        self.lock().offered.push((round, tools));
-    }
-
-    /// Returns the tools that were offered to the model in `round`, and forgets those of earlier rounds.
-    ///
-    /// Only these can be called in that round, whichever advisor added them to the request, and whether the model or an
-    /// advisor answered it. `None` if the round was not asked for.
-    #[must_use]
-    pub fn take_offered_tools(&self, round: u32) -> Option<ToolSet> {
-        let mut state = self.lock();
-        state.offered.retain(|(later, _)| *later >= round);
-        let (_, offered) = state.offered.iter().find(|(of, _)| *of == round)?;
-        Some(match &state.allowed {
-            Some(names) => offered.filtered(|name| names.contains(name)),
-            None => offered.clone(),
-        })
-    }
-
-    /// Allows only tools of these names from now on, in the rest of the turn. A tool needs the permission of each call of
-    /// this. Calls of other tools do not run, whatever advisor adds the tools or makes the answer.
-    pub fn allow_only(&self, names: &HashSet<Text>) {
-        match &mut self.lock().allowed {
-            Some(allowed) => allowed.retain(|name| names.contains(name)),
-            allowed => *allowed = Some(names.clone()),
-        }
-    }
-
-    /// Checks whether the request on its way only finds the tools of the turn.
-    ///
-    /// Approved calls run before the first round, with the tools that its request has beside the model. To find them, the
-    /// request passes the advisors inside memory once more before. It is dropped beside the model, as a cancelled one, so no
-    /// model is asked. An advisor that counts calls of the model leaves it out.
-    #[must_use]
-    pub fn resolves_tools(&self) -> bool {
-        !matches!(self.lock().resolving, Resolving::No)
-    }
-
-    /// Begins to find the tools. The receiver gets those of the first request that arrives beside the model.
-    pub(crate) fn begin_resolving(self: &Arc<Self>) -> (oneshot::Receiver<ToolSet>, ResolvingPass) {
-        let (sender, receiver) = oneshot::channel();
-        self.lock().resolving = Resolving::OnItsWay(sender);
-        (receiver, ResolvingPass(Arc::clone(self)))
-    }
-
-    /// Notes that a request with these tools has arrived. Returns whether the turn only finds its tools: the request must
-    /// not be answered then.
-    pub(crate) fn note_arrival(&self, tools: &ToolSet) -> bool {
-        let mut state = self.lock();
-        if matches!(state.resolving, Resolving::No) {
-            return false;
-        }
-        let before = mem::replace(&mut state.resolving, Resolving::Arrived);
-        drop(state);
-        if let Resolving::OnItsWay(waiting) = before {
-            // Without a receiver, the pass is being dropped.
-            let _ = waiting.send(tools.clone());
-        }
-        true
-    }
-
-    pub(crate) fn set_decisions(&self, decisions: Decisions) {
-        self.lock().decisions = Some(decisions);
-    }
-
-    /// Returns the decisions about calls that wait, of a turn that continues after them
-    /// ([`Prompt::resume`](crate::Prompt::resume)).
-    #[must_use]
-    pub fn decisions(&self) -> Option<Decisions> {
-        self.lock().decisions.clone()
-    }
-
     /// Notes that the start of this call is recorded, so that it is not run again. Returns false if that was known.
     ///
     /// A turn that was interrupted and is submitted again under its id runs a second time. An advisor that knows the
@@ -634,17 +544,6 @@ impl State {
     }
 }
 
-/// Ends the pass of a request that only finds the tools of its turn, when it is dropped.
-pub(crate) struct ResolvingPass(Arc<Turn>);
-
-impl Drop for ResolvingPass {
-    fn drop(&mut self) {
-        // Its drop wakes who waits, so it must not be under the lock.
-        let before = mem::take(&mut self.0.lock().resolving);
-        drop(before);
-    }
-}
-
 /// Checks whether a message is among others, by its handle.
 fn has(messages: &[Message], message: &Message) -> bool {
     messages.iter().any(|known| known.is_same(message))
@@ -702,17 +601,6 @@ mod tests {
         assert_eq!(turn.next_round(), 8);
         turn.number_rounds_above(3);
         assert_eq!(turn.next_round(), 9, "a number that was used does not come again");
-    }
-
-    #[test]
-    fn offered_tools_are_forgotten_with_the_rounds_before() {
-        let turn = Turn::new(TurnId::random());
-        let rounds: Vec<_> = (0..3).map(|_| turn.next_round()).collect();
-        assert_eq!(rounds, [1, 2, 3]);
-        rounds.iter().for_each(|round| turn.offer_tools(*round, ToolSet::new()));
-        assert!(turn.take_offered_tools(2).is_some());
-        assert!(turn.take_offered_tools(1).is_none(), "asking for round 2 forgets round 1");
-        assert!(turn.take_offered_tools(3).is_some());
     }
 
     #[tokio::test]

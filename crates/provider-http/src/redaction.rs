@@ -214,7 +214,7 @@ fn apparent_keys(words: &str) -> impl Iterator<Item = Range<usize>> {
         let begins =
             |start: &&str| word.get(..start.len()).is_some_and(|found| found.eq_ignore_ascii_case(start));
         word.contains(|letter: char| letter.is_ascii_digit() || letter == '*')
-            && (BEGINNINGS.iter().any(|start| begins(&start))
+            && (BEGINNINGS.iter().any(begins)
                 || is_introduced(words.get(..place.start).unwrap_or_default()))
     })
 }
@@ -226,7 +226,7 @@ fn is_introduced(before: &str) -> bool {
         let start = name.len().checked_sub(word.len());
         start.and_then(|start| name.get(start..)).is_some_and(|end| end.eq_ignore_ascii_case(word))
     };
-    name.len() < before.len() && INTRODUCTIONS.iter().any(|word| ends(&word))
+    name.len() < before.len() && INTRODUCTIONS.iter().any(ends)
 }
 
 /// Returns the text with these ranges replaced, cut to `longest` bytes.

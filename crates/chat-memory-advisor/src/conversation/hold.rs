@@ -378,7 +378,7 @@ impl TurnLease {
         takeover_from: Option<FencingToken>,
         waits: bool,
     ) -> Result<FencingToken, StoreError> {
-        let TurnLease { registry, key, id, ttl, .. } = self;
+        let Self { registry, key, id, ttl, .. } = self;
         registry.change_lease(key, |lease| lease.unanswered_requests.push(id.clone()));
         let answer = if waits {
             leases.acquire_in_turn(key, id, *ttl, takeover_from).await

@@ -60,7 +60,7 @@ impl Numbers {
             Self::List(numbers) => numbers,
             Self::Base64(text) => from_base64(&text)?,
         };
-        Ok(Embedding::new(numbers)?)
+        Embedding::new(numbers)
     }
 }
 

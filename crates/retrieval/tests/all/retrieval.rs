@@ -118,7 +118,7 @@ async fn law_m2_m4_documents_are_sent_every_round_unstored() {
             let key = ConversationKey::new("c").unwrap();
             let transcript = memory.transcript(&key).await.unwrap();
             assert!(!format!("{transcript:?}").contains("At nine."), "{transcript:?}");
-            assert_eq!(cited(&transcript.iter().nth(3).unwrap().clone()), ["Hours"]);
+            assert_eq!(cited(&transcript[3]), ["Hours"]);
             stored.push(format!("{:?}", transcript.iter().map(Message::blocks).collect::<Vec<_>>()));
         }
     }

@@ -493,8 +493,9 @@ fn law_m7_unwritten_text_of_dropped_turn_takes_room() {
     let version = Version::new(log.len() as u64);
     let unfinished = [UnfinishedTurn { end, ..UnfinishedTurn::new(turn("t"), version, Vec::new()) }];
     // Each of the other turns counts one.
-    let counter = Arc::new(|message: &Message| if message.text() == "ok" { 0 } else { message.text().len() });
-    let measure = || Measure { counter: counter.clone(), ..Window::Tokens(17).into() };
+    let counter: Arc<dyn crate::TokenCounter> =
+        Arc::new(|message: &Message| if message.text() == "ok" { 0 } else { message.text().len() });
+    let measure = || Measure { counter: Arc::clone(&counter), ..Window::Tokens(17).into() };
     assert_eq!(read_by("new", measure(), &log, &[user("v")], &[]), 46, "without a text it ends the window");
     assert_eq!(
         read_by("new", measure(), &log, &[user("v")], &unfinished),

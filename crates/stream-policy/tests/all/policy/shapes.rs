@@ -37,8 +37,7 @@ async fn eager_calls_are_judged_when_the_next_begins() {
         .call("c3", "time", "{}")
         .finish(FinishReason::ToolCalls)
         .done();
-    let mut settings = AggregatorSettings::default();
-    settings.eager_calls = true;
+    let settings = AggregatorSettings { eager_calls: true, ..AggregatorSettings::default() };
     let model = ScriptedModel::new([answer]).with_settings(settings);
     let mut stream = chain(model, [Arc::new(policy) as _]).next_stream(request()).await.unwrap();
     while let Some(Some(chunk)) = stream.next().now_or_never() {

@@ -146,7 +146,7 @@ async fn read_of(store: &Arc<dyn ConversationStore>, value: Value) -> [Message; 
     client.prompt().user("and?").conversation(key.clone()).call().await.unwrap();
     store.delete(&key).await.unwrap();
     let prompts = model.prompts();
-    let result = |prompt: usize| prompts[prompt].messages.iter().nth(2).cloned().unwrap();
+    let result = |prompt: usize| prompts[prompt].messages[2].clone();
     [result(1), result(2)]
 }
 

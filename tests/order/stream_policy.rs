@@ -160,7 +160,7 @@ async fn law_m1_denial_is_sent_to_anthropic_before_the_call() {
         .build()
         .unwrap();
     let response = client.prompt().user("go").call().await.unwrap();
-    let kinds = response.transcript().iter().nth(1).unwrap().blocks().iter().map(Block::kind);
+    let kinds = response.transcript()[1].blocks().iter().map(Block::kind);
     assert_eq!(kinds.collect::<Vec<_>>(), [BlockKind::Text, BlockKind::ToolCall, BlockKind::Text]);
     let sent: Value = serde_json::from_slice(&server.requests()[1].body).unwrap();
     let sent = sent["messages"][1]["content"].as_array().unwrap();

@@ -178,6 +178,10 @@ impl Redaction {
         let mut blanks: Vec<Range<usize>> = Vec::new();
         for form in self.forms.iter().map(ExposeSecret::expose_secret) {
             blanks.extend(words.match_indices(form).map(|(at, _)| at..at + form.len()));
+            // A cut text may end within a secret.
+            let begun = |length: &usize| form.get(..*length).is_some_and(|start| words.ends_with(start));
+            let begun = (SHORTEST_SECRET..form.len()).rev().find(begun);
+            blanks.extend(begun.map(|length| words.len() - length..words.len()));
         }
         blanks.extend(apparent_keys(words));
         blanks.sort_by_key(|range| range.start);

@@ -362,7 +362,7 @@ async fn law_m8_end_of_the_history_is_enough() {
 async fn law_m8_only_what_a_guard_has_answered_is_passed_over() {
     for path in PATHS {
         let guard = from_fn("guard", |request: ChatRequest, next: AdvisorChain| async move {
-            let asked = request.messages.iter().rev().next().map(Message::text);
+            let asked = request.messages.last().map(Message::text);
             match asked.is_some_and(|asked| asked == "Z?" || asked == "Y?") {
                 true => Ok(request.answer("Please be brief.")),
                 false => next.next_stream(request).await,

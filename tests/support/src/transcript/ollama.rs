@@ -13,7 +13,8 @@ use std::borrow::Borrow;
 /// # Example
 ///
 /// ```
-/// use advisor_testkit::{OllamaTranscript, Reply};
+/// use advisor_test_support::OllamaTranscript;
+/// use advisor_testkit::Reply;
 /// use serde_json::json;
 ///
 /// let body = OllamaTranscript::new("example-model")

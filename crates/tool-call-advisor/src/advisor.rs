@@ -3,15 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use advisor_core::{
-    AdvisorChain, AdvisorInfo, CallRunner, ChatRequest, ChunkStream, Error, Leniency, Placement, Result,
-    StreamAdvisor, ToolCall, ToolSet, async_trait,
-};
+use advisor_core::{AdvisorInfo, CallRunner, Error, Leniency, Placement, Result, ToolCall, ToolSet};
 
 use crate::hooks::NoHooks;
 use crate::plan::schema::Schemas;
-use crate::run::LoopRun;
-use crate::run::stream::LoopStream;
 use crate::{
     ClosingTexts, LoopHooks, ParallelTools, ToolCallStreaming, ToolExecution, ToolLimits, ToolPolicy,
 };
@@ -77,14 +72,6 @@ impl AdvisorInfo for ToolCallAdvisor {
 
     fn call_runner(&self) -> Option<Arc<dyn CallRunner>> {
         Some(Arc::new(self.clone()))
-    }
-}
-
-#[async_trait]
-impl StreamAdvisor for ToolCallAdvisor {
-    async fn advise_stream(self: Arc<Self>, request: ChatRequest, next: AdvisorChain) -> Result<ChunkStream> {
-        let run = Box::new(LoopRun::new(Arc::clone(&self.config), request, next)?);
-        LoopStream::begin(run).await.map(ChunkStream::new)
     }
 }
 

@@ -61,7 +61,8 @@ impl CallRunner for ToolCallAdvisor {
         }
         let deadline = note_decided(&request.turn, &limits, counts);
         let batch = ToolBatch::new(request, ToolEvents::ignored(), deadline);
-        match ToolPlan::new(planned).run(&self.config, batch, limits.of_result()).await {
+        let (execution, texts) = (&*self.config.execution, &self.config.texts);
+        match ToolPlan::new(planned).run(execution, texts, batch, limits.of_result()).await {
             (results, None) => Ok(results),
             (_, Some(error)) => Err(error),
         }

@@ -187,7 +187,7 @@ impl ToolCallAdvisor {
         };
         let mut plan = ToolPlan::new(vec![PlannedCall::new(block, key, &call, fate)]);
         let batch = ToolBatch { calls: Vec::new(), turn, conversation, events, deadline: None };
-        let (results, broken) = plan.run(config, batch, bounds).await;
+        let (results, broken) = plan.run(&*config.execution, &config.texts, batch, bounds).await;
         match (broken, results.into_iter().next()) {
             (None, Some(result)) => Ok(result),
             (Some(error), _) => Err(error),

@@ -13,11 +13,10 @@ use advisor_core::{
     ToolEvent, ToolResult, Turn, VERIFY_BEFORE_RETRYING,
 };
 
-use crate::advisor::Config;
 use crate::plan::prepare::fit_in_time;
 use crate::plan::schema::Schemas;
 use crate::truncate::{ResultBounds, cap_result};
-use crate::{CallDecision, ClosingTexts, NotStarted, ReadyCall, ToolBatch};
+use crate::{CallDecision, ClosingTexts, NotStarted, ReadyCall, ToolBatch, ToolExecution};
 
 /// Calls and what becomes of each, in call order.
 pub(crate) struct ToolPlan(Vec<PlannedCall>);
@@ -130,17 +129,18 @@ impl ToolPlan {
     /// before the caller gets them.
     pub(crate) async fn run(
         &mut self,
-        config: &Config,
+        execution: &dyn ToolExecution,
+        texts: &ClosingTexts,
         mut batch: ToolBatch,
         bounds: ResultBounds,
     ) -> (Vec<ToolResult>, Option<Error>) {
         for planned in &self.0 {
             if let Fate::NotStarted(why) = &planned.fate {
-                batch.events.not_run(planned.not_started(why, &config.texts)).await;
+                batch.events.not_run(planned.not_started(why, texts)).await;
             }
         }
         batch.calls = self.take_ready();
-        let (ran, broken) = execute(config, batch).await;
+        let (ran, broken) = execute(execution, batch).await;
         let mut ran = ran.into_iter();
         let result = |planned: &PlannedCall| match &planned.fate {
             Fate::Ran { edited, is_direct } => {
@@ -148,10 +148,10 @@ impl ToolPlan {
                 let edited = edited.as_ref().filter(|_| !is_direct);
                 Some(note_edit(ran.next()?, planned, edited))
             }
-            Fate::NotStarted(why) => planned.not_started(why, &config.texts).result().cloned(),
+            Fate::NotStarted(why) => planned.not_started(why, texts).result().cloned(),
             _ => broken
                 .as_ref()
-                .map(|_| ToolResult::error(&planned.call, config.texts.not_started(&NotStarted::Failed))),
+                .map(|_| ToolResult::error(&planned.call, texts.not_started(&NotStarted::Failed))),
         };
         let results = self.0.iter().filter_map(result).map(|result| cap_result(result, bounds)).collect();
         (results, broken)
@@ -248,14 +248,14 @@ fn note_edit(mut result: ToolResult, planned: &PlannedCall, edited: Option<&Text
 }
 
 /// Runs a batch. Returns one result per call, in call order; if the execution fails, beside its error.
-async fn execute(config: &Config, batch: ToolBatch) -> (Vec<ToolResult>, Option<Error>) {
+async fn execute(execution: &dyn ToolExecution, batch: ToolBatch) -> (Vec<ToolResult>, Option<Error>) {
     if batch.calls.is_empty() {
         return (Vec::new(), None);
     }
     let text = "stopped: the machinery that runs tools failed; the outcome is unknown";
     let lost: Vec<_> = batch.calls.iter().map(|ready| ToolResult::error(&ready.call, text)).collect();
     let expected = batch.events.expect(&batch.calls);
-    let (ran, broken) = match config.execution.execute(batch).await {
+    let (ran, broken) = match execution.execute(batch).await {
         Ok(ran) if ran.iter().map(|result| &result.call_id).eq(lost.iter().map(|lost| &lost.call_id)) => {
             (ran, None)
         }

@@ -1,18 +1,31 @@
-//! `LoopStream`: the state machine behind the outgoing stream; watches the turn's time limit.
+//! `LoopStream`: the state machine behind the outgoing stream of the advisor; watches the turn's time limit.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use advisor_core::{ChatResponse, Chunk, ChunkFold, ChunkStream, Error, ErrorKind, Result, ToolEvent};
+use advisor_core::{
+    AdvisorChain, ChatRequest, ChatResponse, Chunk, ChunkFold, ChunkStream, Error, ErrorKind, Result,
+    StreamAdvisor, ToolEvent, async_trait,
+};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use futures::stream::Stream;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, Sleep};
 
+use crate::ToolCallAdvisor;
 use crate::plan::ToolPlan;
 use crate::run::LoopRun;
+
+#[async_trait]
+impl StreamAdvisor for ToolCallAdvisor {
+    async fn advise_stream(self: Arc<Self>, request: ChatRequest, next: AdvisorChain) -> Result<ChunkStream> {
+        let run = Box::new(LoopRun::new(Arc::clone(&self.config), request, next)?);
+        LoopStream::begin(run).await.map(ChunkStream::new)
+    }
+}
 
 /// The loop as a state machine that owns one inner stream at a time, so that round fifty is as deep as round one.
 pub(crate) struct LoopStream {

@@ -218,8 +218,7 @@ fn apparent_keys(words: &str) -> impl Iterator<Item = Range<usize>> {
         let begins =
             |start: &&str| word.get(..start.len()).is_some_and(|found| found.eq_ignore_ascii_case(start));
         word.contains(|letter: char| letter.is_ascii_digit() || letter == '*')
-            && (BEGINNINGS.iter().any(begins)
-                || is_introduced(words.get(..place.start).unwrap_or_default()))
+            && (BEGINNINGS.iter().any(begins) || is_introduced(words.get(..place.start).unwrap_or_default()))
     })
 }
 

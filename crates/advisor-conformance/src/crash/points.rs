@@ -91,7 +91,7 @@ impl AwaitPoints {
 
     /// Wraps a store so that it passes points before and after its effect, and records appended batches.
     ///
-    /// It supports no leases, unless [`PointStore::with_leases`] enables them.
+    /// It supports no leases, unless [`with_leases`](super::with_leases) enables them.
     #[must_use]
     pub fn store(&self, store: impl ConversationStore) -> PointStore {
         PointStore::with(Arc::new(store), store::StorePoints::new(self))

@@ -179,7 +179,7 @@ impl Turn {
         self.lock().whole_input()
     }
 
-    /// Puts the results of decided calls in front of the input. A memory that applies the [`Decisions`] of a turn calls
+    /// Puts the results of decided calls in front of the input. A memory that applies the [`Decisions`](crate::Decisions) of a turn calls
     /// it once; later calls have no effect.
     pub fn begin_after(&self, results: &[Message]) {
         let mut state = self.lock();

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use advisor_conformance::provider::{AnswerPart, WireFamily};
 use advisor_core::{ChatModel, FinishReason, Usage};
 use advisor_testkit::ChatTranscript;
-use advisor_conformance::provider::{AnswerPart, WireFamily};
 use bytes::Bytes;
 use serde_json::{Value, json};
 

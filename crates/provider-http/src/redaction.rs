@@ -143,7 +143,18 @@ impl Redaction {
     pub fn show(&self, words: &ServerWords, longest: usize) -> ServerText {
         let read = words.0.floor_char_boundary(longest.saturating_add(READ_AHEAD));
         let words = words.0.get(..read).unwrap_or_default();
+        let words = self.without_cut_secret(words);
         ServerText(without(&self.blanks(words), words, longest))
+    }
+
+    /// Returns the text without the beginning of a secret at its end: a server or a limit may have cut it there.
+    fn without_cut_secret<'a>(&self, words: &'a str) -> &'a str {
+        let begun = |form: &str| {
+            let ends = |length: &usize| form.get(..*length).is_some_and(|start| words.ends_with(start));
+            (SHORTEST_SECRET..form.len()).rev().find(ends)
+        };
+        let begun = self.forms.iter().filter_map(|form| begun(form.expose_secret())).max();
+        words.get(..words.len() - begun.unwrap_or(0)).unwrap_or_default()
     }
 
     /// Returns whether the text contains anything that is not shown.
@@ -178,10 +189,6 @@ impl Redaction {
         let mut blanks: Vec<Range<usize>> = Vec::new();
         for form in self.forms.iter().map(ExposeSecret::expose_secret) {
             blanks.extend(words.match_indices(form).map(|(at, _)| at..at + form.len()));
-            // A cut text may end within a secret.
-            let begun = |length: &usize| form.get(..*length).is_some_and(|start| words.ends_with(start));
-            let begun = (SHORTEST_SECRET..form.len()).rev().find(begun);
-            blanks.extend(begun.map(|length| words.len() - length..words.len()));
         }
         blanks.extend(apparent_keys(words));
         blanks.sort_by_key(|range| range.start);

@@ -30,3 +30,5 @@ pub mod crash;
 pub mod provider;
 #[cfg(any(feature = "advisor", feature = "crash"))]
 mod sent;
+#[cfg(feature = "store")]
+pub mod store;

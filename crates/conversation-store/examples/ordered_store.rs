@@ -1,7 +1,7 @@
 //! A whole store on an ordered map of bytes, as embedded databases offer it: the example of the page
 //! "Writing a store". The map here is in memory; its lock stands for the transaction of a database.
 //!
-//! `cargo test -p conversation-store --features conformance --example ordered_store` runs the suite on it.
+//! `cargo test -p conversation-store --example ordered_store` runs the suite on it.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -230,5 +230,5 @@ async fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
 
 #[cfg(test)]
 mod conformance {
-    conversation_store::conformance!(super::OrderedStore::default());
+    advisor_conformance::store_conformance!(super::OrderedStore::default());
 }

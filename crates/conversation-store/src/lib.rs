@@ -10,18 +10,11 @@
 //! | lease: the right of one turn to run in a conversation, across processes | [`Leases`] |
 //! | fencing token: the number of a lease, checked inside each append | [`FencingToken`] |
 //! | read range: the part of a log that is read | [`ReadRange`], [`Snapshot`], [`OpenTurn`] |
-//!
-//! # Features
-//! | feature | effect | by default |
-//! | --- | --- | --- |
-//! | `conformance` | the suite that every store must pass, and the macro that runs it | no |
 
 mod admit;
 mod batch;
 mod branch;
 mod codec;
-#[cfg(any(test, feature = "conformance"))]
-pub mod conformance;
 mod entry;
 mod error;
 mod in_memory;

@@ -9,8 +9,8 @@ use crate::{Batch, BranchIndex, Entry, EntryId, Leases, ReadRange, Result, Snaps
 
 /// A store of conversations: one append-only log of entries for each. The crate's docs define the terms.
 ///
-/// A window is applied when a log is read; nothing is evicted when it is written. Every store must pass the suite
-/// of the feature `conformance`.
+/// A window is applied when a log is read; nothing is evicted when it is written. Every store must pass
+/// `store_conformance!` of the crate `advisor-conformance`.
 ///
 /// # Ordering
 /// - An append is one atomic batch: either all its entries are written, consecutively and in order, or none. No

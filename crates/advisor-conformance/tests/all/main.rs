@@ -16,3 +16,5 @@ mod crash;
 #[cfg(feature = "crash")]
 mod crash_refused;
 mod made_up_provider;
+#[cfg(feature = "store")]
+mod store_suite;

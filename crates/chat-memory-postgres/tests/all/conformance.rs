@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use advisor_conformance::store::{law_m3, what_was_acknowledged_is_found_when_reopened};
 use chat_memory_postgres::PostgresStore;
 use conversation_store::ConversationStore;
-use conversation_store::conformance::{law_m3, what_was_acknowledged_is_found_when_reopened};
 
 use crate::support::{Place, server};
 
-conversation_store::conformance!(match server() {
+advisor_conformance::store_conformance!(match server() {
     Some(url) => PostgresStore::connect(&url).await.unwrap(),
     None => return,
 });

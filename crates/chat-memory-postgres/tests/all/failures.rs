@@ -6,10 +6,10 @@ use std::task::Poll;
 use std::time::Duration;
 
 use advisor_conformance::crash::next_turns_are_valid;
-use advisor_core::ConversationKey;
-use conversation_store::conformance::{
+use advisor_conformance::store::{
     Damage, a_damaged_entry_harms_no_other, batch_is_recognized_by_its_content,
 };
+use advisor_core::ConversationKey;
 use conversation_store::{
     ConversationStore, EntryId, EntryKind, FencingToken, ReadRange, StoreError, Version,
 };

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use conversation_store::ConversationStore;
-use conversation_store::conformance::{
+use advisor_conformance::store::{
     a_takeover_passes_no_turn_that_waited_long, law_m3, what_was_acknowledged_is_found_when_reopened,
 };
+use conversation_store::ConversationStore;
 
 use crate::support::Place;
 
@@ -14,7 +14,7 @@ mod alone {
 
     use crate::support::server;
 
-    conversation_store::conformance!(match server() {
+    advisor_conformance::store_conformance!(match server() {
         Some(url) => RedisStore::connect(&url).await.unwrap(),
         None => return,
     });
@@ -27,7 +27,7 @@ mod in_a_cluster {
 
     use crate::support::cluster;
 
-    conversation_store::conformance!(match cluster() {
+    advisor_conformance::store_conformance!(match cluster() {
         Some(url) => {
             let connection = ClusterClient::new([url]).unwrap().get_async_connection().await.unwrap();
             RedisStore::from_connection(connection, Prefix::default()).await.unwrap()
@@ -42,7 +42,7 @@ mod on_a_node {
 
     use crate::support::cluster;
 
-    conversation_store::conformance!(match cluster() {
+    advisor_conformance::store_conformance!(match cluster() {
         Some(url) => RedisStore::connect(&url).await.unwrap(),
         None => return,
     });

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use advisor_conformance::crash::next_turns_are_valid;
+use advisor_conformance::store::reads_data_of_earlier_version;
 use advisor_core::ConversationKey;
 use chat_memory_redis::redis::cmd;
 use conversation_store::ConversationStore;
-use conversation_store::conformance::reads_data_of_earlier_version;
 
 use crate::support::Place;
 

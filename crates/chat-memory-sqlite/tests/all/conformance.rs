@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
+use advisor_conformance::store::{law_m3, what_was_acknowledged_is_found_when_reopened};
 use conversation_store::ConversationStore;
-use conversation_store::conformance::{law_m3, what_was_acknowledged_is_found_when_reopened};
 
 use crate::support::{File, OnFile};
 
 mod on_file {
-    conversation_store::conformance!(crate::support::OnFile::new().await);
+    advisor_conformance::store_conformance!(crate::support::OnFile::new().await);
 }
 
 mod in_memory {
-    conversation_store::conformance!(chat_memory_sqlite::SqliteStore::in_memory().unwrap());
+    advisor_conformance::store_conformance!(chat_memory_sqlite::SqliteStore::in_memory().unwrap());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

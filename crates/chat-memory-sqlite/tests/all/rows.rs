@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use advisor_conformance::crash::next_turns_are_valid;
-use advisor_core::{ConversationKey, FinishReason, Message, TurnEnd, TurnId};
-use chat_memory_sqlite::SqliteStore;
-use conversation_store::conformance::{
+use advisor_conformance::store::{
     Damage, a_damaged_entry_harms_no_other, batch_is_recognized_by_its_content,
 };
+use advisor_core::{ConversationKey, FinishReason, Message, TurnEnd, TurnId};
+use chat_memory_sqlite::SqliteStore;
 use conversation_store::{
     Batch, BatchKey, ConversationStore, EntryId, EntryKind, FencingToken, NewEntry, Page, ReadRange,
     StoreError, Version,

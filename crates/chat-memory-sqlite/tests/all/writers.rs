@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::task::Poll;
 
-use conversation_store::conformance::{
+use advisor_conformance::store::{
     both_stores_see_each_others_writes_at_once, writers_at_two_stores_lose_nothing,
 };
 use conversation_store::{ConversationStore, ReadRange, Version};

@@ -4,11 +4,13 @@
 use advisor_core::{ConversationKey, FinishReason, Message, TurnEnd, TurnId};
 
 use super::{Store, new_key};
-use crate::{Batch, BatchKey, Entry, EntryId, EntryKind, NewEntry, ReadRange, Snapshot, StoreError, Version};
+use conversation_store::{
+    Batch, BatchKey, Entry, EntryId, EntryKind, NewEntry, ReadRange, Snapshot, StoreError, Version,
+};
 
 /// A kind of damage to a stored entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
+#[expect(clippy::exhaustive_enums, reason = "a test must be able to do each of them")]
 pub enum Damage {
     /// The body is replaced by this text.
     Body(&'static str),

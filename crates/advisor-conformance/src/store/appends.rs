@@ -9,7 +9,7 @@ use advisor_core::{ConversationKey, TurnId};
 use tokio::task::{JoinSet, yield_now};
 
 use super::{Store, new_key, said, texts};
-use crate::{Batch, EntryId, FencingToken, ReadRange, Snapshot, StoreError, Version};
+use conversation_store::{Batch, EntryId, FencingToken, ReadRange, Snapshot, StoreError, Version};
 
 /// A refused append writes none of its entries, and its key stays free.
 pub async fn a_refused_append_leaves_no_trace(store: Store) {
@@ -234,15 +234,11 @@ pub async fn numbers_beyond_all_bounds_are_typed_errors(store: Store) {
     assert_eq!(store.read(&key, none, usize::MAX).await.unwrap(), []);
 }
 
-/// A writer with an outdated fencing token is refused, also after an append without a token. A store that supports
-/// no tokens refuses all batches that have one.
+/// A writer with an outdated fencing token is refused, also after an append without a token.
 pub async fn older_fence_is_refused(store: Store) {
     let key = new_key();
     let batch = |round, token| said("t", round, &["x"]).with_token(FencingToken::new(token));
-    let mut version = match store.append(&key, Version::EMPTY, batch(0, 5)).await {
-        Err(StoreError::Unsupported { .. }) => return,
-        written => written.unwrap(),
-    };
+    let mut version = store.append(&key, Version::EMPTY, batch(0, 5)).await.unwrap();
     for written in [said("t", 1, &["y"]), batch(2, 5), batch(3, 6), batch(4, 6)] {
         let refused = store.append(&key, version, batch(9, 4)).await;
         assert!(matches!(refused, Err(StoreError::Fenced)), "{refused:?}");
@@ -256,10 +252,7 @@ pub async fn older_fence_is_refused(store: Store) {
 pub async fn a_used_fence_outlives_a_deletion(store: Store) {
     let key = new_key();
     let batch = |round, token| said("t", round, &["x"]).with_token(FencingToken::new(token));
-    let version = match store.append(&key, Version::EMPTY, batch(0, 5)).await {
-        Err(StoreError::Unsupported { .. }) => return,
-        written => written.unwrap(),
-    };
+    let version = store.append(&key, Version::EMPTY, batch(0, 5)).await.unwrap();
     for begins in [batch(1, 5), said("t", 1, &["x"]), batch(1, 7)] {
         store.delete(&key).await.unwrap();
         for expected in [Version::EMPTY, version] {
@@ -300,24 +293,18 @@ pub async fn another_last_turn_is_refused(store: Store) {
 }
 
 /// Checks the order in which several reasons to refuse a batch are reported: key, fencing token, existence, version,
-/// last turn, parent. This also holds for an empty batch. [`admit`](crate::admit) has this order.
+/// last turn, parent. This also holds for an empty batch. [`admit`](conversation_store::admit) has this order.
 pub async fn batch_refusals_are_reported_in_fixed_order(store: Store) {
     let key = new_key();
     let (old, new) = (FencingToken::new(4), FencingToken::new(5));
-    let written = store.append(&key, Version::EMPTY, said("t", 0, &["x"]).with_token(new)).await;
-    let knows_tokens = !matches!(written, Err(StoreError::Unsupported { .. }));
-    if !knows_tokens {
-        store.append(&key, Version::EMPTY, said("t", 0, &["x"])).await.unwrap();
-    }
+    store.append(&key, Version::EMPTY, said("t", 0, &["x"]).with_token(new)).await.unwrap();
     let behind_nothing = said("t", 1, &["y"]).with_parent(EntryId::new(9));
     let behind_another = behind_nothing.clone().with_last_turn(TurnId::new("u").unwrap());
-    if knows_tokens {
-        let refused = store.append(&key, Version::new(7), behind_another.clone().with_token(old)).await;
-        assert!(matches!(refused, Err(StoreError::Fenced)), "{refused:?}");
-        let other_content = said("t", 0, &["y"]).with_token(old);
-        let refused = store.append(&key, Version::new(7), other_content).await;
-        assert!(matches!(refused, Err(StoreError::KeyReused)), "{refused:?}");
-    }
+    let refused = store.append(&key, Version::new(7), behind_another.clone().with_token(old)).await;
+    assert!(matches!(refused, Err(StoreError::Fenced)), "{refused:?}");
+    let other_content = said("t", 0, &["y"]).with_token(old);
+    let refused = store.append(&key, Version::new(7), other_content).await;
+    assert!(matches!(refused, Err(StoreError::KeyReused)), "{refused:?}");
     let refused = store.append(&key, Version::new(7), behind_another.clone()).await;
     assert!(matches!(refused, Err(StoreError::Conflict { .. })), "{refused:?}");
     let refused = store.append(&key, Version::new(1), behind_another).await;
@@ -365,18 +352,10 @@ pub async fn an_empty_batch_changes_nothing(store: Store) {
         assert!(matches!(reused, Err(StoreError::KeyReused)), "{reused:?}");
     }
     let version = Version::new(3);
-    match store.append(&key, version, empty(8).with_token(FencingToken::new(9))).await {
-        Err(StoreError::Unsupported { .. }) => {}
-        unchanged => {
-            assert_eq!(unchanged.unwrap(), version);
-            let lower = said("t", 8, &["x"]).with_token(FencingToken::new(5));
-            assert_eq!(
-                store.append(&key, version, lower).await.unwrap(),
-                version.after(1),
-                "its token was used"
-            );
-        }
-    }
+    let unchanged = store.append(&key, version, empty(8).with_token(FencingToken::new(9))).await;
+    assert_eq!(unchanged.unwrap(), version);
+    let lower = said("t", 8, &["x"]).with_token(FencingToken::new(5));
+    assert_eq!(store.append(&key, version, lower).await.unwrap(), version.after(1), "its token was used");
 }
 
 /// An append that is dropped at any await point is applied as a whole or not at all. The conversation remains

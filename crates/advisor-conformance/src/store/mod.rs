@@ -6,7 +6,7 @@
 //! ```
 //! mod conformance {
 //!     // The expression makes the store; it may await.
-//!     conversation_store::conformance!(conversation_store::InMemoryStore::new());
+//!     advisor_conformance::store_conformance!(conversation_store::InMemoryStore::new());
 //! }
 //! ```
 //!
@@ -56,37 +56,32 @@ mod appends;
 mod branches;
 mod conversations;
 mod damage;
-mod earlier_version;
 mod entries;
 mod equality;
 mod leases;
-mod reopening;
-mod sharing;
+mod shared_data;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use advisor_core::{ConversationKey, Message, TurnId};
+use conversation_store::{Batch, BatchKey, ConversationStore, Entry, EntryKind, NewEntry};
 use tokio::time::timeout;
 
 pub use appends::*;
 pub use branches::*;
 pub use conversations::*;
 pub use damage::*;
-pub use earlier_version::*;
 pub use entries::*;
 pub use equality::*;
 pub use leases::*;
-pub use reopening::*;
-pub use sharing::*;
+pub use shared_data::*;
 
-use crate::{Batch, BatchKey, ConversationStore, Entry, EntryKind, NewEntry};
-
-/// Runs every clause of the module [`conformance`](mod@crate::conformance) on a store, each as a test.
+/// Runs every clause of the module [`store`](mod@crate::store) on a store, each as a test.
 #[macro_export]
-macro_rules! conformance {
+macro_rules! store_conformance {
     ($make_store:expr) => {
-        $crate::conformance! { @tests $make_store;
+        $crate::store_conformance! { @tests $make_store;
             append_keeps_order
             every_kind_of_message_survives
             rounds_survive
@@ -149,8 +144,8 @@ macro_rules! conformance {
     (@tests $make_store:expr; $($clause:ident)*) => {$(
         #[::tokio::test(flavor = "multi_thread", worker_threads = 4)]
         async fn $clause() {
-            let clause = $crate::conformance::$clause(::std::sync::Arc::new($make_store));
-            $crate::conformance::within_limit(clause).await;
+            let clause = $crate::store::$clause(::std::sync::Arc::new($make_store));
+            $crate::store::within_limit(clause).await;
         }
     )*};
 }
@@ -207,6 +202,3 @@ fn new_key() -> ConversationKey {
 fn new_name() -> String {
     String::from(TurnId::random())
 }
-
-#[cfg(test)]
-mod tests;

@@ -7,7 +7,9 @@ use advisor_core::{
 use serde_json::{Map, Value, json};
 
 use super::{Store, new_key, said, texts};
-use crate::{Batch, BatchKey, Entry, EntryId, EntryKind, NewEntry, ReadRange, StoreError, Version};
+use conversation_store::{
+    Batch, BatchKey, Entry, EntryId, EntryKind, NewEntry, ReadRange, StoreError, Version,
+};
 
 /// Entries of a batch keep their order, and so do batches. Each entry has the next number.
 pub async fn append_keeps_order(store: Store) {

@@ -6,7 +6,7 @@ use advisor_core::{ConversationKey, TurnId};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::{Store, new_key, said};
-use crate::{FencingToken, Leases, Page, ReadRange, Result, StoreError, Version};
+use conversation_store::{FencingToken, Leases, Page, ReadRange, Result, StoreError, Version};
 
 const HOUR: Duration = Duration::from_secs(3600);
 const MOMENT: Duration = Duration::from_millis(20);

@@ -3,7 +3,9 @@
 use advisor_core::TurnId;
 
 use super::{Store, new_key, said, texts};
-use crate::{Batch, BatchKey, Entry, EntryId, EntryKind, NewEntry, ReadRange, Snapshot, StoreError, Version};
+use conversation_store::{
+    Batch, BatchKey, Entry, EntryId, EntryKind, NewEntry, ReadRange, Snapshot, StoreError, Version,
+};
 
 /// A batch that names a parent starts a branch after it. Later batches continue that branch until another one
 /// starts. Numbers count the whole log without gaps.
@@ -124,10 +126,10 @@ pub async fn a_parent_must_exist(store: Store) {
 pub async fn parent_is_part_of_batch_identity(store: Store) {
     let key = new_key();
     let version = store.append(&key, Version::EMPTY, said("t", 0, &["a", "b"])).await.unwrap();
-    let branch = |parent: Option<u64>| Batch { parent: parent.map(EntryId::new), ..said("t", 1, &["c"]) };
+    let branch = |parent: Option<u64>| said("t", 1, &["c"]).with_parent(parent.map(EntryId::new));
     let written = store.append(&key, version, branch(Some(1))).await.unwrap();
     assert_eq!(store.append(&key, version, branch(Some(1))).await.unwrap(), written);
-    let plain = |parent: Option<u64>| Batch { parent: parent.map(EntryId::new), ..said("t", 2, &["d"]) };
+    let plain = |parent: Option<u64>| said("t", 2, &["d"]).with_parent(parent.map(EntryId::new));
     let last = store.append(&key, written, plain(None)).await.unwrap();
     assert_eq!(store.append(&key, written, plain(Some(3))).await.unwrap(), last, "the one before it");
     for other in [branch(None), branch(Some(0)), branch(Some(2)), plain(Some(1))] {
@@ -173,7 +175,7 @@ async fn forked(store: &Store, key: &advisor_core::ConversationKey) -> Version {
         ("three", &["h", "i"], None),
     ] {
         let round = u32::try_from(version.as_u64()).unwrap();
-        let batch = Batch { parent, ..said(turn, round, texts) };
+        let batch = said(turn, round, texts).with_parent(parent);
         version = store.append(key, version, batch).await.unwrap();
     }
     version

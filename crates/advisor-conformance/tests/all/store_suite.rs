@@ -1,36 +1,38 @@
-//! Tests of `conformance`.
+//! The suite of a store passes the store in memory and catches each fault of a broken one.
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use advisor_core::async_trait;
+use advisor_conformance::store::*;
+use advisor_core::{ConversationKey, TurnId, async_trait};
+use conversation_store::{
+    Batch, BatchKey, ConversationStore, Entry, EntryId, EntryKind, FencingToken, InMemoryStore, Leases,
+    ListOrder, NewEntry, Page, ReadRange, Result, Snapshot, StoreError, Version,
+};
 use futures::FutureExt;
 use tokio::task::yield_now;
+use tokio::time::timeout;
 
-use super::*;
-use crate::{
-    EntryId, FencingToken, InMemoryStore, Leases, ListOrder, Page, ReadRange, Result, Snapshot, StoreError,
-    Version,
-};
+type Store = Arc<dyn ConversationStore>;
 
 mod in_memory {
-    crate::conformance!(crate::InMemoryStore::new());
+    advisor_conformance::store_conformance!(conversation_store::InMemoryStore::new());
 }
 
 mod leasing {
-    crate::conformance!(crate::InMemoryStore::new().with_leases());
+    advisor_conformance::store_conformance!(conversation_store::InMemoryStore::new().with_leases());
 }
 
 mod shared {
     // An `Arc` of a store is a store.
-    crate::conformance!(std::sync::Arc::new(crate::InMemoryStore::new()));
+    advisor_conformance::store_conformance!(std::sync::Arc::new(conversation_store::InMemoryStore::new()));
 }
 
 mod derived {
     // The default methods of the trait pass, too.
-    crate::conformance!(super::Bare(crate::InMemoryStore::new()));
+    advisor_conformance::store_conformance!(super::Bare(conversation_store::InMemoryStore::new()));
 }
 
 /// A store with only the required methods.
@@ -66,14 +68,14 @@ async fn law_m3_an_append_is_atomic_ordered_idempotent_and_versioned() {
 
 #[test]
 fn every_clause_is_run_by_the_macro() {
-    let list = include_str!("mod.rs");
+    let list = include_str!("../../src/store/mod.rs");
     let clauses = [
-        include_str!("entries.rs"),
-        include_str!("appends.rs"),
-        include_str!("branches.rs"),
-        include_str!("conversations.rs"),
-        include_str!("equality.rs"),
-        include_str!("leases.rs"),
+        include_str!("../../src/store/entries.rs"),
+        include_str!("../../src/store/appends.rs"),
+        include_str!("../../src/store/branches.rs"),
+        include_str!("../../src/store/conversations.rs"),
+        include_str!("../../src/store/equality.rs"),
+        include_str!("../../src/store/leases.rs"),
     ];
     let lines = clauses.iter().flat_map(|clauses| clauses.lines());
     for line in lines.filter_map(|line| line.strip_prefix("pub async fn ")) {
@@ -256,7 +258,9 @@ impl ConversationStore for Broken {
                 return Ok(version);
             }
             How::TakesWhatCannotBeRead => {
-                for new in batch.entries.iter_mut().filter(|new| new.kind.validate().is_err()) {
+                let unreadable =
+                    |new: &NewEntry| Batch::new(batch.key.clone(), vec![new.clone()]).validate().is_err();
+                for new in batch.entries.iter_mut().filter(|new| unreadable(new)) {
                     new.kind = EntryKind::Corrupt(serde_json::to_vec(&new.kind).unwrap());
                 }
             }
@@ -273,7 +277,9 @@ impl ConversationStore for Broken {
             How::FoldsTurns => {
                 batch.key.turn = TurnId::new(&batch.key.turn.as_str().to_lowercase()).unwrap();
             }
-            How::ForgetsRounds => batch.entries.iter_mut().for_each(|new| new.round = None),
+            How::ForgetsRounds => {
+                batch.entries.iter_mut().for_each(|new| *new = new.clone().with_round(None));
+            }
             How::IgnoresTokens => batch.token = None,
             How::IgnoresTheLastTurn => batch.last_turn = None,
             How::IgnoresParents => batch.parent = None,
@@ -368,9 +374,9 @@ impl Broken {
 
     fn damaged(&self, mut read: Snapshot) -> Result<Snapshot> {
         read.entries = self.damage_in(read.entries)?;
-        if let Some(open) = read.open_turn.take() {
-            let entries = self.damage_in(open.entries)?;
-            read.open_turn = Some(crate::OpenTurn { entries, ..open });
+        if let Some(mut open) = read.open_turn.take() {
+            open.entries = self.damage_in(open.entries)?;
+            read.open_turn = Some(open);
         }
         Ok(read)
     }

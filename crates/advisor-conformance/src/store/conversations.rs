@@ -6,7 +6,7 @@ use std::time::Duration;
 use advisor_core::{CallKey, CallStart, ConversationKey, FinishReason, TurnEnd, TurnId};
 
 use super::{Store, new_key, new_name, said, texts};
-use crate::{
+use conversation_store::{
     Batch, BatchKey, EntryId, EntryKind, ListOrder, NewEntry, Page, ReadRange, Snapshot, StoreError, Version,
 };
 
@@ -176,7 +176,7 @@ pub async fn nothing_of_a_deleted_conversation_returns(store: Store) {
     let key = new_key();
     let mut version = Version::EMPTY;
     for (round, parent) in [(0, None), (1, None), (2, Some(1)), (3, Some(3)), (4, Some(0))] {
-        let batch = Batch { parent: parent.map(EntryId::new), ..said("t", round, &["old", "old"]) };
+        let batch = said("t", round, &["old", "old"]).with_parent(parent.map(EntryId::new));
         version = store.append(&key, version, batch).await.unwrap();
     }
     store.delete(&key).await.unwrap();
@@ -193,7 +193,8 @@ pub async fn nothing_of_a_deleted_conversation_returns(store: Store) {
     for tip in 1..=11 {
         for range in [ReadRange::All, ReadRange::LastTurns(1), ReadRange::LastTurns(2)] {
             let read = store.load_branch(&key, EntryId::new(tip), range).await.unwrap();
-            let expected = Snapshot { version, ..Snapshot::from_branch(&log, EntryId::new(tip), range) };
+            let mut expected = Snapshot::from_branch(&log, EntryId::new(tip), range);
+            expected.version = version;
             assert_eq!(read, expected, "{range:?} to {tip}");
         }
     }
@@ -222,7 +223,8 @@ pub async fn list_is_paged_in_order(store: Store) {
     let mut expected = ["10", "A", "a", "a-b", "a_b", "b"];
     for order in [ListOrder::Ascending, ListOrder::Descending] {
         let mut listed = Vec::new();
-        let mut page = Page { order, ..Page::first(tenant.as_str(), 4) };
+        let mut page = Page::first(tenant.as_str(), 4);
+        page.order = order;
         while let keys @ [.., last] = &*store.list(&page).await.unwrap() {
             assert!(keys.len() <= 4, "a page is longer than asked for");
             listed.extend(keys.iter().map(|key| String::from(key.conversation())));
@@ -250,7 +252,8 @@ pub async fn page_may_begin_after_key_of_another_tenant(store: Store) {
     for (of, name, ascending, descending) in places {
         let after = ConversationKey::in_tenant(of, name).unwrap();
         for (order, listed) in [(ListOrder::Ascending, ascending), (ListOrder::Descending, descending)] {
-            let page = Page { order, after: Some(after.clone()), ..Page::first(tenant.as_str(), usize::MAX) };
+            let mut page = Page::first(tenant.as_str(), usize::MAX);
+            (page.order, page.after) = (order, Some(after.clone()));
             assert_eq!(store.list(&page).await.unwrap().len(), listed, "{order:?} after {after:?}");
         }
     }

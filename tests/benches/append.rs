@@ -108,7 +108,7 @@ impl<S: ConversationStore> Log<S> {
     async fn take_lease(&mut self) {
         let Some(leases) = self.store.leases() else { return };
         let hour = Duration::from_secs(3600);
-        self.token = Some(leases.acquire(&self.key, &self.turn, hour, self.token).await.unwrap());
+        self.token = Some(leases.acquire(&self.key, &self.turn, hour, self.token, false).await.unwrap());
     }
 }
 

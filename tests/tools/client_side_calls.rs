@@ -420,7 +420,7 @@ async fn law_t5_process_without_lease_starts_no_client_side_call() {
     let (key, turn) = (key(), TurnId::new("other").unwrap());
     let other = async {
         tokio::time::sleep(Duration::from_secs(3)).await;
-        leased.acquire(&key, &turn, Duration::from_secs(60), None).await.unwrap()
+        leased.acquire(&key, &turn, Duration::from_secs(60), None, false).await.unwrap()
     };
     let (refused, _) = futures::join!(memory.record_call_start(&key, &start), other);
     assert_eq!((kind(refused), starts(&log(&store).await)), (Some(ErrorKind::Fenced), 0));

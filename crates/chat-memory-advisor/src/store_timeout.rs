@@ -84,18 +84,9 @@ impl Leases for StoreTimeout {
         turn: &TurnId,
         ttl: Duration,
         takeover_from: Option<FencingToken>,
+        waits: bool,
     ) -> Result<FencingToken> {
-        self.change(self.leases_of_store()?.acquire(key, turn, ttl, takeover_from)).await
-    }
-
-    async fn acquire_in_turn(
-        &self,
-        key: &ConversationKey,
-        turn: &TurnId,
-        ttl: Duration,
-        takeover_from: Option<FencingToken>,
-    ) -> Result<FencingToken> {
-        self.change(self.leases_of_store()?.acquire_in_turn(key, turn, ttl, takeover_from)).await
+        self.change(self.leases_of_store()?.acquire(key, turn, ttl, takeover_from, waits)).await
     }
 
     async fn renew(&self, key: &ConversationKey, token: FencingToken, ttl: Duration) -> Result {

@@ -3,7 +3,7 @@
 use deadpool_postgres::{Client, Transaction};
 
 use crate::failure::before_sending;
-use crate::{Schema, SetupError};
+use crate::opening::{Schema, SetupError};
 
 /// The n-th migration leads to version n. A released migration never changes; a new one follows it.
 const MIGRATIONS: &[&str] = &[
@@ -27,7 +27,7 @@ pub(crate) async fn migrate(client: &mut Client, schema: &Schema) -> Result<(), 
     let transaction = client.transaction().await.map_err(before_sending)?;
     check_encoding(&transaction).await?;
     transaction
-        .execute("SELECT pg_advisory_xact_lock($1, hashtext($2))", &[&LOCK, &schema.as_str()])
+        .execute("SELECT pg_advisory_xact_lock($1, hashtext($2))", &[&LOCK, &schema.name()])
         .await
         .map_err(before_sending)?;
     let found = version(&transaction, schema).await?;

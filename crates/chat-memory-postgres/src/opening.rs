@@ -1,8 +1,9 @@
-//! Opening a store.
+//! Opening a store: the pool, the name of its schema, and why it cannot be opened (`SetupError`).
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use advisor_core::{Error, ErrorKind};
 use conversation_store::StoreError;
 use deadpool_postgres::{Client, Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
 use scopeguard::{ScopeGuard, guard};
@@ -10,22 +11,16 @@ use tokio::time::timeout;
 use tokio_postgres::config::SslMode;
 use tokio_postgres::{Config, NoTls};
 
+use crate::PostgresStore;
 use crate::failure::{from_pool, lasting};
 use crate::migrations::migrate;
 use crate::statements::Statements;
-use crate::{PostgresStore, Schema, SetupError};
 
 /// The maximum size of the pool that `connect` creates.
 const CONNECTIONS: usize = 16;
 
 /// The default timeout of getting a connection and of getting an answer, each.
 const TIMEOUT: Duration = Duration::from_secs(30);
-
-/// The default maximum size of a batch in bytes.
-const LARGEST_BATCH: usize = 64 << 20;
-
-/// The upper limit of that bound: protocol messages and server values end at 1 GiB, and this stays well below.
-const LARGEST_BATCH_EVER: usize = 512 << 20;
 
 impl PostgresStore {
     /// Connects to the database at this address, such as `postgres://user:password@host:5432/database`, and
@@ -51,10 +46,11 @@ impl PostgresStore {
             .runtime(Runtime::Tokio1)
             .build()
             .map_err(lasting)?;
-        Self::from_pool(pool, Schema::default()).await
+        Self::from_pool(pool, "advisor_chain").await
     }
 
-    /// Takes connections from the caller's pool, and prepares the schema in their database.
+    /// Takes connections from the caller's pool, and prepares the schema of this name in their database. Stores in
+    /// different schemas of one database share nothing.
     ///
     /// The pool decides how connections are made: their number, TLS, timeouts, `statement_timeout`. A role with
     /// only read and write access to the tables, and to the sequence `fences`, can use a schema that another role
@@ -66,6 +62,8 @@ impl PostgresStore {
     /// A dropped future closes its connection. The schema is then prepared completely or not at all.
     ///
     /// # Errors
+    /// [`SetupError::SchemaName`] unless the name has 1 to 63 characters of `a-z`, `0-9` and `_`, and begins neither with
+    /// a digit nor with `pg_`, which the server reserves.
     /// [`SetupError::Newer`] if a newer version of this crate prepared the schema. [`SetupError::Store`] if the
     /// server cannot be reached or does not answer within 30 seconds.
     ///
@@ -73,18 +71,19 @@ impl PostgresStore {
     /// ```no_run
     /// use chat_memory_postgres::deadpool_postgres::tokio_postgres::NoTls;
     /// use chat_memory_postgres::deadpool_postgres::{Manager, Pool};
-    /// use chat_memory_postgres::{PostgresStore, Schema};
+    /// use chat_memory_postgres::PostgresStore;
     ///
     /// # #[tokio::main]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// // A TLS connector in the place of `NoTls`.
     /// let manager = Manager::new("host=db.example user=app dbname=app".parse()?, NoTls);
     /// let pool = Pool::builder(manager).max_size(4).build()?;
-    /// let store = PostgresStore::from_pool(pool, Schema::new("support_chat")?).await?;
+    /// let store = PostgresStore::from_pool(pool, "support_chat").await?;
     /// println!("{store:?}");
     /// # Ok(()) }
     /// ```
-    pub async fn from_pool(pool: Pool, schema: Schema) -> Result<Self, SetupError> {
+    pub async fn from_pool(pool: Pool, schema: &str) -> Result<Self, SetupError> {
+        let schema = Schema::new(schema)?;
         // The server may accept the connection and stay silent, or another client may hold the lock of the
         // migrations.
         let prepared = async {
@@ -99,7 +98,7 @@ impl PostgresStore {
             .await
             .map_err(|_| StoreError::unavailable("the server did not answer in time"))??;
         let statements = Arc::new(Statements::for_schema(&schema));
-        Ok(Self { pool, schema, statements, timeout: TIMEOUT, largest_batch: LARGEST_BATCH })
+        Ok(Self { pool, schema, statements, timeout: TIMEOUT })
     }
 
     /// Sets the timeout of getting a connection and of getting an answer, each. The default is 30 seconds.
@@ -107,13 +106,78 @@ impl PostgresStore {
     pub fn with_timeout(self, timeout: Duration) -> Self {
         Self { timeout, ..self }
     }
+}
 
-    /// Sets the maximum size of a batch in bytes: its entries as JSON and the ids of their turns. The default is
-    /// 64 MiB, the maximum 512 MiB. A larger batch is
-    /// [`StoreError::TooLarge`](conversation_store::StoreError::TooLarge).
-    #[must_use]
-    pub fn with_largest_batch(self, bytes: usize) -> Self {
-        Self { largest_batch: bytes.min(LARGEST_BATCH_EVER), ..self }
+/// The checked name of the PostgreSQL schema with the store's tables and functions.
+#[derive(Clone)]
+pub(crate) struct Schema(String);
+
+/// The maximum length of a name in bytes; PostgreSQL would truncate a longer one.
+const LONGEST: usize = 63;
+
+impl Schema {
+    pub(crate) fn new(name: &str) -> Result<Self, SetupError> {
+        let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+        let begins_well = !name.starts_with(|first: char| first.is_ascii_digit()) && !name.starts_with("pg_");
+        if name.is_empty() || name.len() > LONGEST || !name.bytes().all(allowed) || !begins_well {
+            return Err(SetupError::SchemaName);
+        }
+        Ok(Self(name.into()))
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.0
+    }
+
+    /// Replaces `{schema}` in a text by the schema's quoted name.
+    pub(crate) fn name_in(&self, sql: &str) -> String {
+        sql.replace("{schema}", &format!("\"{}\"", self.0))
+    }
+}
+
+/// The reason why a store could not be opened.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SetupError {
+    /// The address cannot be parsed. It is not repeated here, since it may contain a password.
+    #[error(
+        "the address of the database cannot be read; write it as postgres://user:password@host:port/database"
+    )]
+    Address,
+    /// The address requires TLS, which `connect` does not support.
+    #[error(
+        "the address asks for TLS; make a pool with a TLS connector and pass it to `PostgresStore::from_pool`"
+    )]
+    NeedsTls,
+    /// The name of the schema is not allowed.
+    #[error(
+        "the name of a schema has 1 to 63 characters of a-z, 0-9 and `_`, and begins neither with a digit nor with `pg_`"
+    )]
+    SchemaName,
+    /// A newer version of this crate prepared the schema.
+    #[error(
+        "the schema is at version {found}, and this version of the crate knows up to {known}; update the crate"
+    )]
+    Newer {
+        /// The version of the schema.
+        found: i32,
+        /// The newest version that this crate knows.
+        known: i32,
+    },
+    /// The database's encoding is not UTF-8.
+    #[error("the database keeps text as {found}; make one with the encoding UTF8")]
+    Encoding {
+        /// The encoding.
+        found: String,
+    },
+    /// The server cannot be used, or refused a step of the preparation.
+    #[error("the database could not be prepared")]
+    Store(#[from] StoreError),
+}
+
+impl From<SetupError> for Error {
+    fn from(error: SetupError) -> Self {
+        Self::new(ErrorKind::Store, error.to_string()).with_source(error)
     }
 }
 
@@ -133,6 +197,22 @@ mod tests {
         assert!(
             matches!(&error, SetupError::Store(_)) && !format!("{error:?}").contains("canary"),
             "{error:?}"
+        );
+    }
+
+    #[test]
+    fn names_that_need_care_in_sql_are_refused() {
+        let longest = "a".repeat(LONGEST);
+        for name in ["advisor_chain", "_x", "a1", "select", longest.as_str()] {
+            assert_eq!(Schema::new(name).unwrap().name(), name);
+        }
+        let longer = "a".repeat(LONGEST + 1);
+        for name in ["", "1a", "pg_a", "A", "a-b", "a\"b", "a;b", "a b", "ä", "a\0", longer.as_str()] {
+            assert!(matches!(Schema::new(name), Err(SetupError::SchemaName)), "{name}");
+        }
+        assert_eq!(
+            Schema::new("select").unwrap().name_in("{schema}.x, {schema}.y"),
+            "\"select\".x, \"select\".y"
         );
     }
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use advisor_core::{ConversationKey, TurnId, async_trait};
 use conversation_store::{
-    Batch, ConversationStore, Entry, EntryId, Leases, ListOrder, Page, PageStart, ReadRange, Result,
-    Snapshot, StoreError, Version,
+    Batch, ConversationStore, Entry, EntryId, FencingToken, Leases, ListOrder, Page, PageStart, ReadRange,
+    Result, Snapshot, StoreError, Version,
 };
 use deadpool_postgres::{Client, Pool};
 use scopeguard::{ScopeGuard, guard};
@@ -15,11 +15,11 @@ use tokio::time::timeout;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Error, Row};
 
-use crate::Schema;
 use crate::failure::{
     before_sending, ends_connection, from_pool, from_reading, from_statement, lasting, lost_a_race,
 };
-use crate::rows::{Columns, column, outcome, range, snapshot, tips};
+use crate::opening::Schema;
+use crate::rows::{Columns, column, number, outcome, range, snapshot, tips};
 use crate::statements::Statements;
 
 /// A store of conversations in a PostgreSQL database. Clones share the connection pool.
@@ -40,16 +40,18 @@ use crate::statements::Statements;
 /// # Errors
 /// - [`StoreError::Unavailable`] if nothing was sent, or if the server reports that it rolled the statement back.
 /// - [`StoreError::OutcomeUnknown`] if the connection was lost or the timeout expired after a write was sent.
-/// - [`StoreError::TooLarge`] for a batch beyond the [bound](Self::with_largest_batch), or for a step in its key
-///   of more than 1,024 bytes.
+/// - [`StoreError::TooLarge`] for a batch beyond 64 MiB, or for a step in its key of more than 1,024 bytes.
 #[derive(Clone)]
 pub struct PostgresStore {
     pub(crate) pool: Pool,
     pub(crate) schema: Schema,
     pub(crate) statements: Arc<Statements>,
     pub(crate) timeout: Duration,
-    pub(crate) largest_batch: usize,
 }
+
+/// The maximum size of a batch in bytes: its entries as JSON and the ids of their turns. Protocol messages and server
+/// values end at 1 GiB, and this stays well below.
+const LARGEST_BATCH: usize = 64 << 20;
 
 /// The maximum length in bytes of the step in a batch's key. The step is part of an index, whose rows are small.
 const LONGEST_STEP: usize = 1_024;
@@ -90,7 +92,7 @@ impl ConversationStore for PostgresStore {
         }
         let token = batch.token.map(|token| i64::try_from(token.as_u64())).transpose();
         let token = token.map_err(|_| StoreError::Unsupported { what: "a fencing token above 2^63 - 1" })?;
-        let entries = batch.written(self.largest_batch)?;
+        let entries = batch.written(LARGEST_BATCH)?;
         let columns = Columns::from_entries(&entries);
         // No conversation reaches `i64::MAX`, so an expected version beyond the column's range conflicts in any
         // case.
@@ -140,6 +142,52 @@ impl ConversationStore for PostgresStore {
     }
 }
 
+/// The maximum duration of a lease; longer ones are cut to it.
+const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
+
+#[async_trait]
+impl Leases for PostgresStore {
+    async fn acquire(
+        &self,
+        key: &ConversationKey,
+        turn: &TurnId,
+        ttl: Duration,
+        takeover_from: Option<FencingToken>,
+        waits: bool,
+    ) -> Result<FencingToken> {
+        let (conversation, takeover_from) = (key.conversation(), takeover_from.map(known));
+        let rows = self
+            .run(
+                &self.statements.acquire,
+                &[&key.tenant(), &conversation, &turn.as_str(), &micros(ttl), &takeover_from, &waits],
+            )
+            .await?;
+        let answer = rows.first().ok_or_else(|| StoreError::outcome_unknown("the server answers nothing"))?;
+        let token = FencingToken::new(number(answer, "at_fence")?);
+        if column::<&str>(answer, "outcome")? == "given" {
+            return Ok(token);
+        }
+        let turn = TurnId::new(column(answer, "by_turn")?).map_err(lasting)?;
+        let remaining = Duration::from_micros(number(answer, "remaining")?);
+        Err(StoreError::Locked { turn, token, remaining })
+    }
+
+    async fn renew(&self, key: &ConversationKey, token: FencingToken, ttl: Duration) -> Result {
+        let parameters: &Parameters<'_> = &[&key.tenant(), &key.conversation(), &known(token), &micros(ttl)];
+        let held = self.run(&self.statements.hold, parameters).await?;
+        if held.is_empty() { Err(StoreError::Fenced) } else { Ok(()) }
+    }
+}
+
+/// Converts a token for comparison in the server. A token beyond the server's range was never issued.
+fn known(token: FencingToken) -> i64 {
+    i64::try_from(token.as_u64()).unwrap_or(-1)
+}
+
+fn micros(ttl: Duration) -> i64 {
+    i64::try_from(ttl.min(YEAR).as_micros()).unwrap_or(i64::MAX)
+}
+
 impl PostgresStore {
     /// Reads a range of the branch that ends with `tip`, or of the one that was written last.
     async fn load_to(
@@ -152,7 +200,6 @@ impl PostgresStore {
             ReadRange::All => (Some(i64::MAX), None),
             ReadRange::LastEntries(count) => (Some(clipped(count)), None),
             ReadRange::LastTurns(count) => (None, Some(clipped(count))),
-            _ => return Err(StoreError::Unsupported { what: "this read range" }),
         };
         let to = tip.map(|tip| i64::try_from(tip.as_u64()).unwrap_or(i64::MAX));
         let parameters: &Parameters<'_> = &[&key.tenant(), &key.conversation(), &to, &entries, &turns];
@@ -225,7 +272,7 @@ impl fmt::Debug for PostgresStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let connections = self.pool.status().size;
         f.debug_struct("PostgresStore")
-            .field("schema", &self.schema.as_str())
+            .field("schema", &self.schema.name())
             .field("connections", &connections)
             .finish_non_exhaustive()
     }

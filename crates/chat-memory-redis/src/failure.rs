@@ -24,7 +24,11 @@ const REFUSALS: &[(&str, &str, bool)] = &[
     ("CLUSTERDOWN", "the cluster does not serve all of its slots", true),
     ("TRYAGAIN", "the slot is being moved to another node", true),
     ("ASK", "the slot is being moved to another node", true),
-    ("MOVED", "it is a node of a cluster; pass a cluster connection to `RedisStore::from_connection`", false),
+    (
+        "MOVED",
+        "it is a node of a cluster; pass a cluster connection to `RedisServer::from_connection`",
+        false,
+    ),
     ("CROSSSLOT", "keys of one conversation are in several slots", false),
     ("NOSCRIPT", "it forgot the script right after it was sent", true),
     ("NOAUTH", "a password is needed", false),

@@ -25,7 +25,7 @@
 //! refused as damaged, not misread.
 //!
 //! # Keys
-//! `advisor` is the [`Prefix`]. All keys of a conversation share one hash tag, so that a cluster keeps them in one
+//! `advisor` is the prefix. All keys of a conversation share one hash tag, so that a cluster keeps them in one
 //! slot. Tenant and conversation are percent-encoded in it, except `A-Z`, `a-z`, `0-9`, `-` and `_`. So neither
 //! contains braces or `/`, and no two conversations share a key.
 //!
@@ -71,7 +71,6 @@ mod server;
 mod store;
 
 pub use failure::SetupError;
-pub use prefix::Prefix;
 /// The driver, in the version that this crate uses.
 pub use redis;
 pub use server::RedisServer;

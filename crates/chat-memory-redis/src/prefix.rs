@@ -1,27 +1,19 @@
 //! `Prefix`: the names of all keys, with percent-encoded ids and one hash tag per conversation.
 
-use std::fmt;
 use std::fmt::Write as _;
 
 use advisor_core::ConversationKey;
 
 use crate::failure::SetupError;
 
-/// The prefix of a store's keys.
-///
-/// Stores with different prefixes on one server share nothing.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Prefix(String);
+/// The checked prefix of a store's keys.
+#[derive(Clone)]
+pub(crate) struct Prefix(String);
 
 const LONGEST: usize = 64;
 
 impl Prefix {
-    /// Creates the prefix.
-    ///
-    /// # Errors
-    /// [`SetupError::Prefix`] unless it has 1 to 64 characters of `A-Z`, `a-z`, `0-9`, `-`, `_`, `.` and `:`.
-    /// Braces are excluded because they would move conversations to other slots of a cluster.
-    pub fn new(prefix: &str) -> Result<Self, SetupError> {
+    pub(crate) fn new(prefix: &str) -> Result<Self, SetupError> {
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte);
         if prefix.is_empty() || prefix.len() > LONGEST || !prefix.bytes().all(allowed) {
             return Err(SetupError::Prefix);
@@ -29,9 +21,7 @@ impl Prefix {
         Ok(Self(prefix.into()))
     }
 
-    /// Returns the prefix as text.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
 
@@ -73,19 +63,6 @@ fn encoded(id: &str) -> String {
     encoded
 }
 
-/// The prefix `advisor`.
-impl Default for Prefix {
-    fn default() -> Self {
-        Self("advisor".into())
-    }
-}
-
-impl fmt::Display for Prefix {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
@@ -114,7 +91,7 @@ mod tests {
 
     #[test]
     fn probe_key_belongs_to_no_conversation() {
-        let prefix = Prefix::default();
+        let prefix = Prefix::new("advisor").unwrap();
         let probe = prefix.probe();
         for id in ["/", "%2F", "probe"] {
             let conversation = prefix.conversation(&ConversationKey::in_tenant(id, id).unwrap());
@@ -163,7 +140,8 @@ mod tests {
 
     #[test]
     fn key_names_from_restricted_ids_stay_unchanged() {
-        let (prefix, key) = (Prefix::default(), ConversationKey::in_tenant("Acme_1", "c-2").unwrap());
+        let (prefix, key) =
+            (Prefix::new("advisor").unwrap(), ConversationKey::in_tenant("Acme_1", "c-2").unwrap());
         let names = prefix.conversation(&key);
         assert_eq!(names[0], "advisor:{Acme_1/c-2}:meta");
         assert_eq!(names.last().unwrap(), "advisor:{Acme_1/c-2}:forks");

@@ -40,8 +40,8 @@ pub struct RedisServer {
 }
 
 impl RedisServer {
-    /// Connects to the server at this address, such as `redis://user:password@host:6379/0`, with the
-    /// [prefix](Prefix) `advisor`.
+    /// Connects to the server at this address, such as `redis://user:password@host:6379/0`. Its keys have the prefix
+    /// `advisor`.
     ///
     /// With the feature `native-tls`, `rediss://` uses TLS.
     ///
@@ -57,17 +57,20 @@ impl RedisServer {
                 SetupError::Address
             }
         })?;
-        Self::from_client(client, Prefix::default()).await
+        Self::from_client(client, "advisor").await
     }
 
     /// Opens one connection with this client and reopens it when it is lost. It uses RESP3, through which it
     /// learns of a closed connection at once.
     ///
-    /// The client decides how a connection is made: its address, TLS, user and password.
+    /// The client decides how a connection is made: its address, TLS, user and password. All keys begin with the
+    /// prefix: 1 to 64 characters of `A-Z`, `a-z`, `0-9`, `-`, `_`, `.` and `:`. Stores with different prefixes on one
+    /// server share nothing.
     ///
     /// # Errors
-    /// [`SetupError::Store`] if the server cannot be reached or does not let the user run scripts.
-    pub async fn from_client(client: Client, prefix: Prefix) -> Result<Self, SetupError> {
+    /// [`SetupError::Prefix`] for another prefix, such as one with braces, which would move conversations to other
+    /// slots of a cluster. [`SetupError::Store`] if the server cannot be reached or does not let the user run scripts.
+    pub async fn from_client(client: Client, prefix: &str) -> Result<Self, SetupError> {
         let info = client.get_connection_info();
         let settings = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP3);
         let client =
@@ -83,7 +86,7 @@ impl RedisServer {
     ///
     /// # Errors
     /// [`SetupError::Store`] if the server cannot be reached or does not let the user run scripts.
-    pub async fn from_connection<C>(connection: C, prefix: Prefix) -> Result<Self, SetupError>
+    pub async fn from_connection<C>(connection: C, prefix: &str) -> Result<Self, SetupError>
     where
         C: ConnectionLike + Clone + Send + Sync + 'static,
     {
@@ -112,8 +115,8 @@ impl RedisServer {
         self.link.run(script, self.timeout).await
     }
 
-    async fn over(link: impl Link, prefix: Prefix) -> Result<Self, SetupError> {
-        let scripts = Arc::new(Scripts::new());
+    async fn over(link: impl Link, prefix: &str) -> Result<Self, SetupError> {
+        let (prefix, scripts) = (Prefix::new(prefix)?, Arc::new(Scripts::new()));
         let server = Self { link: Arc::new(link), prefix, scripts, timeout: TIMEOUT };
         // The probe only checks that scripts can be run.
         let probe = server.scripts.exists.key(server.prefix.probe());

@@ -8,13 +8,12 @@ use conversation_store::{
     Batch, ConversationStore, Entry, EntryId, FencingToken, Leases, Page, ReadRange, Result, Snapshot,
     StoreError, TurnEffect, Version, WrittenEntry,
 };
-use redis::aio::ConnectionLike;
-use redis::{Client, Value};
+use redis::Value;
 
 use crate::failure::{after_writing, from_reading, lasting};
 use crate::index::Index;
 use crate::replies::Reply;
-use crate::{Prefix, RedisServer, SetupError};
+use crate::{RedisServer, SetupError};
 
 /// A store of conversations in Redis or Valkey. Clones share the connection.
 ///
@@ -31,12 +30,10 @@ use crate::{Prefix, RedisServer, SetupError};
 /// # Errors
 /// - [`StoreError::Unavailable`] if nothing was sent, or if the server refused the script.
 /// - [`StoreError::OutcomeUnknown`] if the connection was lost or the timeout expired after a write was sent.
-/// - [`StoreError::TooLarge`] for a batch beyond the [bound](Self::with_largest_batch), or for a step in its key
-///   of more than 1,024 bytes.
+/// - [`StoreError::TooLarge`] for a batch beyond 64 MiB, or for a step in its key of more than 1,024 bytes.
 #[derive(Clone)]
 pub struct RedisStore {
     server: RedisServer,
-    largest_batch: usize,
 }
 
 /// The maximum length in bytes of the step in a batch's key, which is kept as long as the conversation.
@@ -78,7 +75,7 @@ impl ConversationStore for RedisStore {
         if batch.token.is_some_and(|token| token.as_u64() > EXACT) {
             return Err(StoreError::Unsupported { what: "a fencing token above 2^53 - 1" });
         }
-        let entries = batch.written(self.largest_batch)?;
+        let entries = batch.written(LARGEST_BATCH)?;
         for _ in 0..ATTEMPTS {
             // A conversation must be in the index before its first append creates it.
             let mark = if may_begin(expected, &batch) { self.index().mark(key).await? } else { 0 };
@@ -125,7 +122,6 @@ impl RedisStore {
             ReadRange::All => ("entries", EXACT),
             ReadRange::LastEntries(count) => ("entries", clipped(count)),
             ReadRange::LastTurns(count) => ("turns", clipped(count)),
-            _ => return Err(StoreError::Unsupported { what: "this read range" }),
         };
         let to = tip.map(|tip| tip.as_u64().min(EXACT).to_string()).unwrap_or_default();
         let mut script = self.server.scripts.load.key(self.server.prefix.conversation(key));
@@ -177,18 +173,12 @@ fn clipped(count: usize) -> u64 {
     u64::try_from(count).unwrap_or(EXACT).min(EXACT)
 }
 
-/// The default maximum size of a batch in bytes.
+/// The maximum size of a batch in bytes: its entries as JSON and the ids of their turns. The server closes a
+/// connection that sends a value over 512 MiB or a command over 1 GiB; this stays well below.
 const LARGEST_BATCH: usize = 64 << 20;
 
-/// The upper limit of that bound. The server closes a connection that sends a value over 512 MiB or a command over
-/// 1 GiB; this stays well below.
-const LARGEST_BATCH_EVER: usize = 256 << 20;
-
 impl RedisStore {
-    /// Connects to the server at this address, such as `redis://user:password@host:6379/0`, with the
-    /// [prefix](Prefix) `advisor`.
-    ///
-    /// With the feature `native-tls`, `rediss://` uses TLS.
+    /// Connects to the server at this address, as [`RedisServer::connect`].
     ///
     /// # Errors
     /// [`SetupError`]; its text never contains the address.
@@ -196,46 +186,13 @@ impl RedisStore {
         RedisServer::connect(address).await.map(Self::from_server)
     }
 
-    /// Opens one connection with this client, as [`RedisServer::from_client`].
-    ///
-    /// # Errors
-    /// [`SetupError::Store`] if the server cannot be reached or does not let the user run scripts.
-    pub async fn from_client(client: Client, prefix: Prefix) -> Result<Self, SetupError> {
-        RedisServer::from_client(client, prefix).await.map(Self::from_server)
-    }
-
-    /// Uses the caller's connection, as [`RedisServer::from_connection`].
-    ///
-    /// The connection handles its own reconnects. Since it may resend commands, more of its errors leave the
-    /// outcome of an append unknown.
-    ///
-    /// # Errors
-    /// [`SetupError::Store`] if the server cannot be reached or does not let the user run scripts.
-    pub async fn from_connection<C>(connection: C, prefix: Prefix) -> Result<Self, SetupError>
-    where
-        C: ConnectionLike + Clone + Send + Sync + 'static,
-    {
-        RedisServer::from_connection(connection, prefix).await.map(Self::from_server)
-    }
-
     /// Creates a store on this server, whose connection others may use as well.
+    ///
+    /// Over [a connection of the caller](RedisServer::from_connection), which may resend commands, more errors leave
+    /// the outcome of an append unknown.
     #[must_use]
     pub fn from_server(server: RedisServer) -> Self {
-        Self { server, largest_batch: LARGEST_BATCH }
-    }
-
-    /// Sets the timeout of getting a connection and of getting an answer, each. The default is 30 seconds.
-    #[must_use]
-    pub fn with_timeout(self, timeout: Duration) -> Self {
-        Self { server: self.server.with_timeout(timeout), ..self }
-    }
-
-    /// Sets the maximum size of a batch in bytes: its entries as JSON and the ids of their turns. The default is
-    /// 64 MiB, the maximum 256 MiB. A larger batch is
-    /// [`StoreError::TooLarge`](conversation_store::StoreError::TooLarge).
-    #[must_use]
-    pub fn with_largest_batch(self, bytes: usize) -> Self {
-        Self { largest_batch: bytes.min(LARGEST_BATCH_EVER), ..self }
+        Self { server }
     }
 }
 
@@ -245,38 +202,6 @@ const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
 #[async_trait]
 impl Leases for RedisStore {
     async fn acquire(
-        &self,
-        key: &ConversationKey,
-        turn: &TurnId,
-        ttl: Duration,
-        takeover_from: Option<FencingToken>,
-    ) -> Result<FencingToken> {
-        self.lease(key, turn, ttl, takeover_from, false).await
-    }
-
-    async fn acquire_in_turn(
-        &self,
-        key: &ConversationKey,
-        turn: &TurnId,
-        ttl: Duration,
-        takeover_from: Option<FencingToken>,
-    ) -> Result<FencingToken> {
-        self.lease(key, turn, ttl, takeover_from, true).await
-    }
-
-    async fn renew(&self, key: &ConversationKey, token: FencingToken, ttl: Duration) -> Result {
-        let reply = self.hold(key, token, ttl).await.and_then(Reply::from_value)?;
-        if reply.word == "fenced" { Err(StoreError::Fenced) } else { Ok(()) }
-    }
-
-    async fn release(&self, key: &ConversationKey, token: FencingToken) -> Result {
-        self.hold(key, token, Duration::ZERO).await.map(drop)
-    }
-}
-
-impl RedisStore {
-    /// Requests the lease. If `waits` and it is refused, the turn takes or keeps a place in the queue.
-    async fn lease(
         &self,
         key: &ConversationKey,
         turn: &TurnId,
@@ -296,9 +221,10 @@ impl RedisStore {
         Err(StoreError::Locked { turn, token, remaining })
     }
 
-    async fn hold(&self, key: &ConversationKey, token: FencingToken, ttl: Duration) -> Result<Value> {
+    async fn renew(&self, key: &ConversationKey, token: FencingToken, ttl: Duration) -> Result {
         let mut script = self.server.scripts.renew.key(self.server.prefix.conversation(key));
-        self.server.run(script.arg(known(token)).arg(micros(ttl))).await
+        let reply = self.server.run(script.arg(known(token)).arg(micros(ttl))).await;
+        if reply.and_then(Reply::from_value)?.word == "fenced" { Err(StoreError::Fenced) } else { Ok(()) }
     }
 }
 

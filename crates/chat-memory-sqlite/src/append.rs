@@ -10,6 +10,9 @@ use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, 
 use crate::failure::{Result, commit, damaged};
 use crate::log::{Log, Place, bytes};
 
+/// The maximum size of a batch in bytes: its entries as JSON and the ids of their turns.
+const LARGEST_BATCH: usize = 64 << 20;
+
 /// Appends a batch in one transaction that excludes other writers.
 ///
 /// However late it runs, it checks key, fencing token and version before it writes.
@@ -18,9 +21,8 @@ pub(crate) fn append(
     key: &ConversationKey,
     expected: Version,
     batch: &Batch,
-    largest: usize,
 ) -> Result<Version> {
-    let entries = batch.written(largest)?;
+    let entries = batch.written(LARGEST_BATCH)?;
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let found = Log::find(&transaction, key)?;
     let token = match &found {

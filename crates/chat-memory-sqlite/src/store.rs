@@ -19,9 +19,6 @@ use crate::{OpenError, append, conversations, load};
 /// The maximum number of concurrent loads and lists.
 const READERS: usize = 4;
 
-/// The default maximum size of a batch in bytes.
-const LARGEST_BATCH: usize = 64 << 20;
-
 /// A store of conversations in one SQLite file. Clones share its connections; other stores and other processes may
 /// open the same file.
 ///
@@ -63,7 +60,7 @@ const LARGEST_BATCH: usize = 64 << 20;
 ///   a file of the store was deleted or replaced. `OutcomeUnknown` with this source if that happened during the
 ///   write.
 /// - [`StoreError::OutcomeUnknown`] if the commit fails for another reason than a lock.
-/// - [`StoreError::TooLarge`] for a batch beyond 64 MiB, or the bound set by [`SqliteStore::with_largest_batch`].
+/// - [`StoreError::TooLarge`] for a batch beyond 64 MiB.
 /// - [`StoreError::Corrupt`] if the file is damaged, or if more than a thousand consecutive entries are missing.
 ///
 /// # Example
@@ -74,7 +71,6 @@ pub struct SqliteStore {
     files: Option<Arc<OpenFiles>>,
     writing: Arc<ConnectionQueue>,
     reading: Arc<ConnectionQueue>,
-    largest_batch: usize,
 }
 
 impl SqliteStore {
@@ -101,7 +97,6 @@ impl SqliteStore {
             files: Some(Arc::new(files)),
             writing: ConnectionQueue::new(vec![writer]),
             reading: ConnectionQueue::new(readers),
-            largest_batch: LARGEST_BATCH,
         })
     }
 
@@ -112,13 +107,7 @@ impl SqliteStore {
     pub fn in_memory() -> Result<Self, OpenError> {
         let only = ConnectionQueue::new(vec![file::in_memory()?]);
         let reading = Arc::clone(&only);
-        Ok(Self { path: None, files: None, writing: only, reading, largest_batch: LARGEST_BATCH })
-    }
-
-    /// Sets the maximum size of a batch in bytes: its entries as JSON and the ids of their turns.
-    #[must_use]
-    pub fn with_largest_batch(self, bytes: usize) -> Self {
-        Self { largest_batch: bytes, ..self }
+        Ok(Self { path: None, files: None, writing: only, reading })
     }
 
     /// Closes the file after all earlier requests have finished. Later calls on other clones return
@@ -192,8 +181,8 @@ impl ConversationStore for SqliteStore {
     }
 
     async fn append(&self, key: &ConversationKey, expected: Version, batch: Batch) -> Result<Version> {
-        let (key, largest) = (key.clone(), self.largest_batch);
-        let work = move |connection: &mut _| append::append(connection, &key, expected, &batch, largest);
+        let key = key.clone();
+        let work = move |connection: &mut _| append::append(connection, &key, expected, &batch);
         self.write(work).await
     }
 

@@ -51,9 +51,7 @@ pub enum StoreError {
         source: Option<BoxError>,
     },
     /// An entry or the batch is larger than the store accepts. Nothing was written.
-    #[error(
-        "the batch is larger than the store takes; shorten the stored messages, or raise the store's limit"
-    )]
+    #[error("the batch is larger than the store takes; shorten the stored messages")]
     TooLarge,
     /// An entry is nested too deeply to be read back ([`EntryKind::MAX_DEPTH`](crate::EntryKind::MAX_DEPTH)).
     /// Nothing was written.

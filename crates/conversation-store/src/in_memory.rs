@@ -58,31 +58,6 @@ impl InMemoryStore {
         self.logs.remove_if(key, |_, log| log.is_blank());
         done
     }
-
-    /// Requests the lease. If `waits` and it is refused, the turn takes or keeps a place in the queue.
-    fn lease(
-        &self,
-        key: &ConversationKey,
-        turn: &TurnId,
-        ttl: Duration,
-        takeover_from: Option<FencingToken>,
-        waits: bool,
-    ) -> Result<FencingToken> {
-        self.within(key, |log| {
-            log.may_hold(turn, takeover_from, waits)?;
-            let token = FencingToken::new(log.token.map_or(1, |last| last.as_u64().saturating_add(1)));
-            (log.token, log.held) = (Some(token), Some(Held { turn: turn.clone(), until: after(ttl) }));
-            Ok(token)
-        })
-    }
-
-    /// Changes the end of the lease, if this token is the latest.
-    fn hold_until(&self, key: &ConversationKey, token: FencingToken, until: Instant) -> Result {
-        let mut log = self.logs.get_mut(key).filter(|log| log.token == Some(token));
-        let held = log.as_mut().and_then(|log| log.held.as_mut());
-        held.ok_or(StoreError::Fenced)?.until = until;
-        Ok(())
-    }
 }
 
 #[async_trait]
@@ -155,26 +130,21 @@ impl Leases for InMemoryStore {
         turn: &TurnId,
         ttl: Duration,
         takeover_from: Option<FencingToken>,
+        waits: bool,
     ) -> Result<FencingToken> {
-        self.lease(key, turn, ttl, takeover_from, false)
-    }
-
-    async fn acquire_in_turn(
-        &self,
-        key: &ConversationKey,
-        turn: &TurnId,
-        ttl: Duration,
-        takeover_from: Option<FencingToken>,
-    ) -> Result<FencingToken> {
-        self.lease(key, turn, ttl, takeover_from, true)
+        self.within(key, |log| {
+            log.may_hold(turn, takeover_from, waits)?;
+            let token = FencingToken::new(log.token.map_or(1, |last| last.as_u64().saturating_add(1)));
+            (log.token, log.held) = (Some(token), Some(Held { turn: turn.clone(), until: after(ttl) }));
+            Ok(token)
+        })
     }
 
     async fn renew(&self, key: &ConversationKey, token: FencingToken, ttl: Duration) -> Result {
-        self.hold_until(key, token, after(ttl))
-    }
-
-    async fn release(&self, key: &ConversationKey, token: FencingToken) -> Result {
-        self.hold_until(key, token, Instant::now()).or(Ok(()))
+        let mut log = self.logs.get_mut(key).filter(|log| log.token == Some(token));
+        let held = log.as_mut().and_then(|log| log.held.as_mut());
+        held.ok_or(StoreError::Fenced)?.until = after(ttl);
+        Ok(())
     }
 }
 
@@ -360,12 +330,12 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn lease_without_end_lasts_one_year() {
         let (store, key) = (InMemoryStore::new().with_leases(), ConversationKey::new("c").unwrap());
-        store.acquire(&key, &turn("t"), Duration::MAX, None).await.unwrap();
+        store.acquire(&key, &turn("t"), Duration::MAX, None, false).await.unwrap();
         tokio::time::advance(Duration::from_secs(364 * 24 * 3600)).await;
-        let held = store.acquire(&key, &turn("u"), Duration::ZERO, None).await;
+        let held = store.acquire(&key, &turn("u"), Duration::ZERO, None, false).await;
         assert!(matches!(held, Err(StoreError::Locked { .. })), "{held:?}");
         tokio::time::advance(Duration::from_secs(24 * 3600)).await;
-        store.acquire(&key, &turn("u"), Duration::ZERO, None).await.unwrap();
+        store.acquire(&key, &turn("u"), Duration::ZERO, None, false).await.unwrap();
     }
 
     #[tokio::test(start_paused = true)]

@@ -6,7 +6,7 @@ use crate::{BranchIndex, Entry, EntryId, EntryKind, Segment, Version};
 
 /// The part of a conversation to read, counted from its end.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
+#[expect(clippy::exhaustive_enums, reason = "a store must serve each of them")]
 pub enum ReadRange {
     /// The whole conversation.
     #[default]

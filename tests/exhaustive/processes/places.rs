@@ -4,10 +4,9 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use advisor_chain::postgres::PostgresStore;
-use advisor_chain::postgres::Schema;
 use advisor_chain::postgres::deadpool_postgres::tokio_postgres::NoTls;
 use advisor_chain::postgres::deadpool_postgres::{Manager, Pool};
-use advisor_chain::redis::Prefix;
+use advisor_chain::redis::RedisServer;
 use advisor_chain::redis::RedisStore;
 use advisor_chain::redis::redis::{Client, cmd};
 use advisor_tests::prelude::*;
@@ -34,12 +33,11 @@ impl Address {
         match self {
             Self::File(path) => Arc::new(SqliteStore::open(path).await.unwrap()),
             Self::Postgres { url, schema } => {
-                let schema = Schema::new(schema).unwrap();
                 Arc::new(PostgresStore::from_pool(pool(url), schema).await.unwrap())
             }
             Self::Redis { url, prefix } => {
                 let client = Client::open(url.as_str()).unwrap();
-                Arc::new(RedisStore::from_client(client, Prefix::new(prefix).unwrap()).await.unwrap())
+                Arc::new(RedisStore::from_server(RedisServer::from_client(client, prefix).await.unwrap()))
             }
         }
     }

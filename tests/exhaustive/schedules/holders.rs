@@ -70,7 +70,7 @@ async fn hold(store: InMemoryStore, witness: Witness, holder: usize) {
     let mut takeover_from = None;
     for number in 0..4 {
         yield_now().await;
-        let acquired = leases.acquire(&key(), &turn_id(holder), LEASE, takeover_from).await;
+        let acquired = leases.acquire(&key(), &turn_id(holder), LEASE, takeover_from, false).await;
         witness.acquired(&acquired, takeover_from);
         takeover_from = None;
         match acquired {

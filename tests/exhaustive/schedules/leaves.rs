@@ -97,26 +97,10 @@ impl Leases for YieldingStore {
         turn: &TurnId,
         ttl: Duration,
         takeover_from: Option<FencingToken>,
+        waits: bool,
     ) -> Result<FencingToken, StoreError> {
         let acquired = async {
-            let acquired = self.store.acquire(key, turn, ttl, takeover_from).await;
-            if let Ok(token) = &acquired {
-                *self.last.lock().unwrap() = Some(*token);
-            }
-            acquired
-        };
-        self.run(acquired).await
-    }
-
-    async fn acquire_in_turn(
-        &self,
-        key: &ConversationKey,
-        turn: &TurnId,
-        ttl: Duration,
-        takeover_from: Option<FencingToken>,
-    ) -> Result<FencingToken, StoreError> {
-        let acquired = async {
-            let acquired = self.store.acquire_in_turn(key, turn, ttl, takeover_from).await;
+            let acquired = self.store.acquire(key, turn, ttl, takeover_from, waits).await;
             if let Ok(token) = &acquired {
                 *self.last.lock().unwrap() = Some(*token);
             }

@@ -314,8 +314,8 @@ pub async fn batch_refusals_are_reported_in_fixed_order(store: Store) {
 
     let Some(leases) = store.leases() else { return };
     let (key, turn, hour) = (new_key(), TurnId::new("t").unwrap(), Duration::from_secs(3600));
-    let old = leases.acquire(&key, &turn, hour, None).await.unwrap();
-    let new = leases.acquire(&key, &turn, hour, Some(old)).await.unwrap();
+    let old = leases.acquire(&key, &turn, hour, None, false).await.unwrap();
+    let new = leases.acquire(&key, &turn, hour, Some(old), false).await.unwrap();
     for batch in [behind_nothing.clone(), said("t", 1, &[])] {
         for expected in [Version::EMPTY, Version::new(7)] {
             let refused = store.append(&key, expected, batch.clone().with_token(old)).await;

@@ -54,7 +54,7 @@ pub async fn keys_of_all_sorts_share_nothing(store: Store) {
         assert_eq!(written.unwrap(), Version::new(1), "{key:?} is another conversation");
         if let Some(leases) = store.leases() {
             let turn = TurnId::new("t").unwrap();
-            leases.acquire(key, &turn, Duration::from_secs(60), None).await.unwrap();
+            leases.acquire(key, &turn, Duration::from_secs(60), None, false).await.unwrap();
         }
     }
     for (number, key) in keys.iter().enumerate() {

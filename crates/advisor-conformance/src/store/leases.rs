@@ -21,9 +21,9 @@ const PASSED_FOR: Duration = Duration::from_secs(10);
 pub async fn a_conversation_is_held_by_one_turn(store: Store) {
     let Some(leases) = store.leases() else { return };
     let key = new_key();
-    let token = leases.acquire(&key, &turn("a"), HOUR, None).await.unwrap();
+    let token = leases.acquire(&key, &turn("a"), HOUR, None, false).await.unwrap();
     for name in ["a", "b"] {
-        match leases.acquire(&key, &turn(name), HOUR, None).await {
+        match leases.acquire(&key, &turn(name), HOUR, None, false).await {
             Err(StoreError::Locked { turn, token: held, remaining }) => {
                 assert_eq!((turn.as_str(), held), ("a", token));
                 assert!(remaining > HOUR / 2 && remaining <= HOUR, "{remaining:?}");
@@ -31,9 +31,9 @@ pub async fn a_conversation_is_held_by_one_turn(store: Store) {
             other => panic!("a second turn got {other:?}"),
         }
     }
-    leases.acquire(&new_key(), &turn("b"), HOUR, None).await.unwrap();
+    leases.acquire(&new_key(), &turn("b"), HOUR, None, false).await.unwrap();
     leases.release(&key, token).await.unwrap();
-    let next = leases.acquire(&key, &turn("b"), HOUR, None).await.unwrap();
+    let next = leases.acquire(&key, &turn("b"), HOUR, None, false).await.unwrap();
     assert!(next > token, "tokens grow");
 }
 
@@ -41,15 +41,15 @@ pub async fn a_conversation_is_held_by_one_turn(store: Store) {
 pub async fn a_lease_takes_the_place_of_another(store: Store) {
     let Some(leases) = store.leases() else { return };
     let key = new_key();
-    let old = leases.acquire(&key, &turn("a"), HOUR, None).await.unwrap();
+    let old = leases.acquire(&key, &turn("a"), HOUR, None, false).await.unwrap();
     let version = store.append(&key, Version::EMPTY, said("a", 0, &["x"]).with_token(old)).await.unwrap();
-    let new = leases.acquire(&key, &turn("b"), HOUR, Some(old)).await.unwrap();
+    let new = leases.acquire(&key, &turn("b"), HOUR, Some(old), false).await.unwrap();
     assert!(new > old);
     assert_passed_on(&store, &key, version, old).await;
-    let late = leases.acquire(&key, &turn("c"), HOUR, Some(old)).await;
+    let late = leases.acquire(&key, &turn("c"), HOUR, Some(old), false).await;
     assert!(matches!(late, Err(StoreError::Locked { token, .. }) if token == new), "{late:?}");
     leases.release(&key, old).await.unwrap();
-    let held = leases.acquire(&key, &turn("c"), HOUR, None).await;
+    let held = leases.acquire(&key, &turn("c"), HOUR, None, false).await;
     assert!(matches!(held, Err(StoreError::Locked { .. })), "an outdated token releases nothing: {held:?}");
     let version = store.append(&key, version, said("b", 0, &["y"]).with_token(new)).await.unwrap();
     assert_eq!(version, Version::new(2));
@@ -59,7 +59,7 @@ pub async fn a_lease_takes_the_place_of_another(store: Store) {
 pub async fn a_lease_ends_with_its_time(store: Store) {
     let Some(leases) = store.leases() else { return };
     let key = new_key();
-    let old = leases.acquire(&key, &turn("a"), MOMENT, None).await.unwrap();
+    let old = leases.acquire(&key, &turn("a"), MOMENT, None, false).await.unwrap();
     let acquired = timeout(PATIENCE, acquire_when_free(leases, &key)).await;
     let new = acquired.unwrap_or_else(|_| panic!("a lease of {MOMENT:?} has not ended after {PATIENCE:?}"));
     assert_passed_on(&store, &key, Version::EMPTY, old).await;
@@ -73,11 +73,11 @@ pub async fn a_lease_ends_with_its_time(store: Store) {
 pub async fn an_expired_lease_is_valid_until_it_passes_on(store: Store) {
     let Some(leases) = store.leases() else { return };
     let key = new_key();
-    let token = leases.acquire(&key, &turn("a"), MOMENT, None).await.unwrap();
+    let token = leases.acquire(&key, &turn("a"), MOMENT, None, false).await.unwrap();
     sleep(MOMENT * 2).await;
     store.append(&key, Version::EMPTY, said("a", 0, &["x"]).with_token(token)).await.unwrap();
     leases.renew(&key, token, HOUR).await.unwrap();
-    let held = leases.acquire(&key, &turn("b"), HOUR, None).await;
+    let held = leases.acquire(&key, &turn("b"), HOUR, None, false).await;
     assert!(matches!(held, Err(StoreError::Locked { .. })), "{held:?}");
 }
 
@@ -85,14 +85,14 @@ pub async fn an_expired_lease_is_valid_until_it_passes_on(store: Store) {
 pub async fn a_released_lease_can_be_renewed(store: Store) {
     let Some(leases) = store.leases() else { return };
     let key = new_key();
-    let token = leases.acquire(&key, &turn("a"), MOMENT, None).await.unwrap();
+    let token = leases.acquire(&key, &turn("a"), MOMENT, None, false).await.unwrap();
     store.append(&key, Version::EMPTY, said("a", 0, &["x"]).with_token(token)).await.unwrap();
     leases.release(&key, token).await.unwrap();
     leases.renew(&key, token, HOUR).await.unwrap();
-    let held = leases.acquire(&key, &turn("b"), HOUR, None).await;
+    let held = leases.acquire(&key, &turn("b"), HOUR, None, false).await;
     assert!(matches!(held, Err(StoreError::Locked { remaining, .. }) if remaining > HOUR / 2), "{held:?}");
     leases.release(&key, token).await.unwrap();
-    leases.acquire(&key, &turn("b"), HOUR, None).await.unwrap();
+    leases.acquire(&key, &turn("b"), HOUR, None, false).await.unwrap();
     let renewed = leases.renew(&key, token, HOUR).await;
     assert!(matches!(renewed, Err(StoreError::Fenced)), "{renewed:?}");
 }
@@ -102,14 +102,14 @@ pub async fn a_held_conversation_need_not_exist(store: Store) {
     let Some(leases) = store.leases() else { return };
     let key = new_key();
     let key = ConversationKey::in_tenant(key.conversation(), "c").unwrap();
-    let token = leases.acquire(&key, &turn("a"), HOUR, None).await.unwrap();
+    let token = leases.acquire(&key, &turn("a"), HOUR, None, false).await.unwrap();
     assert_eq!(store.load(&key, ReadRange::All).await.unwrap().version, Version::EMPTY);
     assert_eq!(store.list(&Page::first(key.tenant(), 9)).await.unwrap(), []);
     let early = store.append(&key, Version::new(1), said("a", 0, &["x"]).with_token(token)).await;
     assert!(matches!(early, Err(StoreError::Gone)), "{early:?}");
     let version = store.append(&key, Version::EMPTY, said("a", 0, &["x"]).with_token(token)).await.unwrap();
     store.delete(&key).await.unwrap();
-    let held = leases.acquire(&key, &turn("b"), HOUR, None).await;
+    let held = leases.acquire(&key, &turn("b"), HOUR, None, false).await;
     assert!(matches!(held, Err(StoreError::Locked { .. })), "{held:?}");
     let gone = store.append(&key, version, said("a", 1, &["y"]).with_token(token)).await;
     assert!(matches!(gone, Err(StoreError::Gone)), "{gone:?}");
@@ -123,8 +123,8 @@ pub async fn an_issued_token_outlives_a_deletion(store: Store) {
     let Some(leases) = store.leases() else { return };
     for begins in [true, false] {
         let key = new_key();
-        let old = leases.acquire(&key, &turn("a"), HOUR, None).await.unwrap();
-        let new = leases.acquire(&key, &turn("b"), HOUR, Some(old)).await.unwrap();
+        let old = leases.acquire(&key, &turn("a"), HOUR, None, false).await.unwrap();
+        let new = leases.acquire(&key, &turn("b"), HOUR, Some(old), false).await.unwrap();
         if begins {
             store.append(&key, Version::EMPTY, said("b", 0, &["x"]).with_token(new)).await.unwrap();
         }
@@ -133,7 +133,7 @@ pub async fn an_issued_token_outlives_a_deletion(store: Store) {
         assert_passed_on(&store, &key, Version::EMPTY, old).await;
         let late = store.append(&key, Version::new(1), said("late", 0, &["late"]).with_token(old)).await;
         assert!(matches!(late, Err(StoreError::Fenced)), "{late:?}");
-        let next = leases.acquire(&key, &turn("c"), HOUR, None).await.unwrap();
+        let next = leases.acquire(&key, &turn("c"), HOUR, None, false).await.unwrap();
         assert!(next > new, "tokens grow");
         store.append(&key, Version::EMPTY, said("c", 0, &["x"]).with_token(next)).await.unwrap();
         assert_passed_on(&store, &key, Version::new(1), new).await;
@@ -144,38 +144,38 @@ pub async fn an_issued_token_outlives_a_deletion(store: Store) {
 pub async fn waiting_turns_get_the_lease_in_order(store: Store) {
     let Some(leases) = store.leases() else { return };
     let key = new_key();
-    let mut held = leases.acquire(&key, &turn("a"), HOUR, None).await.unwrap();
+    let mut held = leases.acquire(&key, &turn("a"), HOUR, None, false).await.unwrap();
     let names = ["b", "c", "d"];
     for name in names {
-        assert_locked_by("a", &leases.acquire_in_turn(&key, &turn(name), HOUR, None).await);
+        assert_locked_by("a", &leases.acquire(&key, &turn(name), HOUR, None, true).await);
     }
     for (first, name) in names.into_iter().enumerate() {
         leases.release(&key, held).await.unwrap();
-        let refused = leases.acquire(&key, &turn("e"), HOUR, None).await;
+        let refused = leases.acquire(&key, &turn("e"), HOUR, None, false).await;
         assert_locked_by(name, &refused);
         let names_last = matches!(refused, Err(StoreError::Locked { token, .. }) if token == held);
         assert!(names_last, "it does not name the last token, {held:?}: {refused:?}");
         for later in names.into_iter().skip(first + 1).rev() {
-            assert_locked_by(name, &leases.acquire_in_turn(&key, &turn(later), HOUR, None).await);
+            assert_locked_by(name, &leases.acquire(&key, &turn(later), HOUR, None, true).await);
         }
-        held = leases.acquire_in_turn(&key, &turn(name), HOUR, None).await.unwrap();
+        held = leases.acquire(&key, &turn(name), HOUR, None, true).await.unwrap();
     }
     leases.release(&key, held).await.unwrap();
-    leases.acquire(&key, &turn("e"), HOUR, None).await.unwrap();
+    leases.acquire(&key, &turn("e"), HOUR, None, false).await.unwrap();
 }
 
 /// A turn that waits and asks no more loses its place.
 pub async fn a_place_in_the_queue_ends_with_its_time(store: Store) {
     let Some(leases) = store.leases() else { return };
     let key = new_key();
-    let held = leases.acquire(&key, &turn("a"), HOUR, None).await.unwrap();
+    let held = leases.acquire(&key, &turn("a"), HOUR, None, false).await.unwrap();
     for name in ["b", "c"] {
-        assert_locked_by("a", &leases.acquire_in_turn(&key, &turn(name), HOUR, None).await);
+        assert_locked_by("a", &leases.acquire(&key, &turn(name), HOUR, None, true).await);
     }
     leases.release(&key, held).await.unwrap();
     let acquired = timeout(PATIENCE, async {
         loop {
-            match leases.acquire_in_turn(&key, &turn("c"), HOUR, None).await {
+            match leases.acquire(&key, &turn("c"), HOUR, None, true).await {
                 Err(StoreError::Locked { turn: first, remaining, .. }) => {
                     assert!(first == turn("b") && remaining <= PLACE_LASTS, "{first}: {remaining:?}");
                     sleep(remaining.clamp(Duration::from_millis(1), MOMENT)).await;
@@ -191,14 +191,14 @@ pub async fn a_place_in_the_queue_ends_with_its_time(store: Store) {
 pub async fn a_takeover_passes_waiting_turns(store: Store) {
     let Some(leases) = store.leases() else { return };
     let key = new_key();
-    let held = leases.acquire(&key, &turn("a"), HOUR, None).await.unwrap();
-    assert_locked_by("a", &leases.acquire_in_turn(&key, &turn("b"), HOUR, None).await);
-    let next = leases.acquire(&key, &turn("c"), HOUR, Some(held)).await.unwrap();
+    let held = leases.acquire(&key, &turn("a"), HOUR, None, false).await.unwrap();
+    assert_locked_by("a", &leases.acquire(&key, &turn("b"), HOUR, None, true).await);
+    let next = leases.acquire(&key, &turn("c"), HOUR, Some(held), false).await.unwrap();
     leases.release(&key, next).await.unwrap();
-    assert_locked_by("b", &leases.acquire(&key, &turn("d"), HOUR, None).await);
-    let next = leases.acquire(&key, &turn("d"), HOUR, Some(next)).await.unwrap();
+    assert_locked_by("b", &leases.acquire(&key, &turn("d"), HOUR, None, false).await);
+    let next = leases.acquire(&key, &turn("d"), HOUR, Some(next), false).await.unwrap();
     leases.release(&key, next).await.unwrap();
-    leases.acquire_in_turn(&key, &turn("b"), HOUR, None).await.unwrap();
+    leases.acquire(&key, &turn("b"), HOUR, None, true).await.unwrap();
 }
 
 /// A turn that has waited for ten seconds is passed by no takeover. The macro does not run this clause:
@@ -206,11 +206,11 @@ pub async fn a_takeover_passes_waiting_turns(store: Store) {
 pub async fn a_takeover_passes_no_turn_that_waited_long(store: Store) {
     let Some(leases) = store.leases() else { return };
     let key = new_key();
-    let mut held = leases.acquire(&key, &turn("a"), HOUR, None).await.unwrap();
+    let mut held = leases.acquire(&key, &turn("a"), HOUR, None, false).await.unwrap();
     let (mut holder, mut next, begun) = ("a", "c", Instant::now());
     loop {
-        assert_locked_by(holder, &leases.acquire_in_turn(&key, &turn("b"), HOUR, None).await);
-        match leases.acquire(&key, &turn(next), HOUR, Some(held)).await {
+        assert_locked_by(holder, &leases.acquire(&key, &turn("b"), HOUR, None, true).await);
+        match leases.acquire(&key, &turn(next), HOUR, Some(held), false).await {
             Ok(token) => held = token,
             Err(StoreError::Locked { turn, token, .. }) => {
                 assert_eq!((turn.as_str(), token), ("b", held));
@@ -224,7 +224,7 @@ pub async fn a_takeover_passes_no_turn_that_waited_long(store: Store) {
     }
     assert!(begun.elapsed() + MOMENT > PASSED_FOR, "after {:?} already", begun.elapsed());
     leases.release(&key, held).await.unwrap();
-    leases.acquire_in_turn(&key, &turn("b"), HOUR, None).await.unwrap();
+    leases.acquire(&key, &turn("b"), HOUR, None, true).await.unwrap();
 }
 
 /// One of many concurrent requests gets the lease.
@@ -237,7 +237,7 @@ pub async fn one_concurrent_request_gets_the_lease(store: Store) {
         let askers = (0..8).map(|asker| {
             let (store, key) = (std::sync::Arc::clone(&store), key.clone());
             tokio::task::spawn(async move {
-                store.leases().unwrap().acquire(&key, &turn(&asker.to_string()), HOUR, None).await
+                store.leases().unwrap().acquire(&key, &turn(&asker.to_string()), HOUR, None, false).await
             })
         });
         let askers: Vec<_> = askers.collect();
@@ -269,7 +269,7 @@ fn assert_locked_by(name: &str, acquired: &Result<FencingToken>) {
 
 async fn acquire_when_free(leases: &dyn Leases, key: &ConversationKey) -> FencingToken {
     loop {
-        match leases.acquire(key, &turn("b"), HOUR, None).await {
+        match leases.acquire(key, &turn("b"), HOUR, None, false).await {
             Err(StoreError::Locked { remaining, .. }) => {
                 assert!(remaining <= MOMENT);
                 sleep(remaining.max(Duration::from_millis(1))).await;

@@ -83,16 +83,16 @@ pub async fn what_was_acknowledged_is_found_when_reopened<S: ConversationStore +
     let hour = std::time::Duration::from_secs(3600);
     if let Some(leases) = store.leases() {
         let turn = TurnId::new("t").unwrap();
-        let held = leases.acquire(&key, &turn, hour, None).await.unwrap();
+        let held = leases.acquire(&key, &turn, hour, None, false).await.unwrap();
         drop(store);
         let store = open().await;
         let leases = store.leases().unwrap();
-        let refused = leases.acquire(&key, &turn, hour, None).await;
+        let refused = leases.acquire(&key, &turn, hour, None, false).await;
         assert!(
             matches!(refused, Err(StoreError::Locked { token, .. }) if token == held),
             "the lease is forgotten: {refused:?}"
         );
-        let next = leases.acquire(&key, &turn, hour, Some(held)).await.unwrap();
+        let next = leases.acquire(&key, &turn, hour, Some(held), false).await.unwrap();
         leases.release(&key, next).await.unwrap();
         drop(store);
         let store = open().await;

@@ -321,32 +321,21 @@ impl Leases for Broken {
         turn: &TurnId,
         ttl: Duration,
         takeover_from: Option<FencingToken>,
+        waits: bool,
     ) -> Result<FencingToken> {
         let key = self.renamed(key);
         let never = Duration::from_secs(365 * 24 * 3600);
         let ttl = if self.how == How::LeasesNeverEnd { never } else { ttl };
-        match self.inner.acquire(&key, turn, ttl, takeover_from).await {
+        let waits = waits && self.how != How::LeasesHaveNoOrder;
+        match self.inner.acquire(&key, turn, ttl, takeover_from, waits).await {
             Err(StoreError::Locked { turn, token, .. }) if self.how == How::LeasesNeverEnd => {
                 Err(StoreError::Locked { turn, token, remaining: Duration::ZERO })
             }
             Err(StoreError::Locked { token, .. }) if self.how == How::GivesLeasesToAll => {
-                self.inner.acquire(&key, turn, ttl, Some(token)).await
+                self.inner.acquire(&key, turn, ttl, Some(token), waits).await
             }
             given => given,
         }
-    }
-
-    async fn acquire_in_turn(
-        &self,
-        key: &ConversationKey,
-        turn: &TurnId,
-        ttl: Duration,
-        takeover_from: Option<FencingToken>,
-    ) -> Result<FencingToken> {
-        if self.how == How::LeasesHaveNoOrder {
-            return self.inner.acquire(&self.renamed(key), turn, ttl, takeover_from).await;
-        }
-        self.inner.acquire_in_turn(&self.renamed(key), turn, ttl, takeover_from).await
     }
 
     async fn renew(&self, key: &ConversationKey, token: FencingToken, ttl: Duration) -> Result {

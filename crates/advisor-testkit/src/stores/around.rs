@@ -190,19 +190,9 @@ impl<S: ConversationStore + ?Sized, A: Around> Leases for StoreAround<S, A> {
         turn: &TurnId,
         ttl: Duration,
         takeover_from: Option<FencingToken>,
+        waits: bool,
     ) -> Result<FencingToken, StoreError> {
-        let work = self.leases_of_inner()?.acquire(key, turn, ttl, takeover_from);
-        self.ask(Asked::Acquire, work, none).await
-    }
-
-    async fn acquire_in_turn(
-        &self,
-        key: &ConversationKey,
-        turn: &TurnId,
-        ttl: Duration,
-        takeover_from: Option<FencingToken>,
-    ) -> Result<FencingToken, StoreError> {
-        let work = self.leases_of_inner()?.acquire_in_turn(key, turn, ttl, takeover_from);
+        let work = self.leases_of_inner()?.acquire(key, turn, ttl, takeover_from, waits);
         self.ask(Asked::Acquire, work, none).await
     }
 

@@ -381,9 +381,9 @@ impl TurnLease {
         let Self { registry, key, id, ttl, .. } = self;
         registry.change_lease(key, |lease| lease.unanswered_requests.push(id.clone()));
         let answer = if waits {
-            leases.acquire_in_turn(key, id, *ttl, takeover_from).await
+            leases.acquire(key, id, *ttl, takeover_from, true).await
         } else {
-            leases.acquire(key, id, *ttl, takeover_from).await
+            leases.acquire(key, id, *ttl, takeover_from, false).await
         };
         match &answer {
             Err(StoreError::OutcomeUnknown { .. }) => {}

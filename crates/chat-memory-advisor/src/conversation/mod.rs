@@ -202,8 +202,7 @@ impl Registry {
             let larger = match range {
                 ReadRange::LastEntries(count) => ReadRange::LastEntries(count.saturating_mul(GROWTH)),
                 ReadRange::LastTurns(count) => ReadRange::LastTurns(count.saturating_mul(GROWTH)),
-                // Everything is read, or the range is of a newer kind.
-                range => range,
+                ReadRange::All => ReadRange::All,
             };
             // Damaged data may lack their beginning, so a range may not grow until the first entry is read.
             let is_all = snapshot.is_whole() || larger == range;

@@ -444,7 +444,7 @@ async fn a_lease_says_who_holds_the_conversation() {
     read_until(&mut running, "a").await;
     let id = running.turn().id().clone();
     let leases = store.leases().unwrap();
-    let held = leases.acquire(&key(), &id, Duration::from_secs(1), Some(FencingToken::new(0))).await;
+    let held = leases.acquire(&key(), &id, Duration::from_secs(1), Some(FencingToken::new(0)), false).await;
     assert!(matches!(held, Err(StoreError::Locked { turn, .. }) if turn == id));
 }
 

@@ -25,7 +25,7 @@ const COUNTS: &str = "SELECT \
 async fn counts(pool: &Pool, place: &Place) -> Read {
     let client = pool.get().await.unwrap();
     client.batch_execute("SELECT pg_stat_force_next_flush()").await.unwrap();
-    let row = client.query_one(COUNTS, &[&place.schema.as_str()]).await.unwrap();
+    let row = client.query_one(COUNTS, &[&place.schema]).await.unwrap();
     Read { rows: row.get(0), pages: row.get(1) }
 }
 
@@ -87,7 +87,7 @@ async fn fork_point(store: &PostgresStore, name: &str, times: u32) {
 async fn reading_branch_end_cost_is_independent_of_log() {
     let Some(place) = Place::new() else { return };
     let pool = place.pool(1);
-    let store = PostgresStore::from_pool(pool.clone(), place.schema.clone()).await.unwrap();
+    let store = PostgresStore::from_pool(pool.clone(), &place.schema).await.unwrap();
     for (name, entries) in [("short", 400), ("long", 100_000), ("plain", 400)] {
         write(&store, name, entries, 4).await;
     }
@@ -143,7 +143,7 @@ async fn reading_branch_end_cost_is_independent_of_log() {
 async fn reading_conversation_end_cost_is_independent_of_length() {
     let Some(place) = Place::new() else { return };
     let pool = place.pool(1);
-    let store = PostgresStore::from_pool(pool.clone(), place.schema.clone()).await.unwrap();
+    let store = PostgresStore::from_pool(pool.clone(), &place.schema).await.unwrap();
     write(&store, "short", 100, 4).await;
     write(&store, "long", 100_000, 4).await;
     write(&store, "long-turn", 20_000, 10_000).await;

@@ -29,7 +29,7 @@ async fn wait_for_a_lock<T: Debug>(
             done = &mut *work => panic!("it does not wait: {done:?}"),
             () = tokio::task::yield_now() => {}
         }
-        let row = client.query_one(waiting, &[&place.schema.as_str(), &function]).await.unwrap();
+        let row = client.query_one(waiting, &[&place.schema, &function]).await.unwrap();
         if row.get::<_, i64>(0) == 1 {
             return;
         }
@@ -48,9 +48,9 @@ async fn a_fence_outlives_its_lease_and_its_conversation() {
     let leases = store.leases().unwrap();
     let mut old = Vec::new();
     for name in ["alone", "begun", "deleted"] {
-        let token = leases.acquire(&key(name), &turn(), HOUR, None).await.unwrap();
+        let token = leases.acquire(&key(name), &turn(), HOUR, None, false).await.unwrap();
         old.push((name, token));
-        let token = leases.acquire(&key(name), &turn(), HOUR, Some(token)).await.unwrap();
+        let token = leases.acquire(&key(name), &turn(), HOUR, Some(token), false).await.unwrap();
         if name != "alone" {
             store.append(&key(name), Version::EMPTY, said("t", 0, &["x"]).with_token(token)).await.unwrap();
         }
@@ -58,7 +58,7 @@ async fn a_fence_outlives_its_lease_and_its_conversation() {
     // A year later.
     place.execute("UPDATE {schema}.leases SET held_until = held_until - interval '1 year'").await;
     store.delete(&key("deleted")).await.unwrap();
-    leases.acquire(&key("other"), &turn(), HOUR, None).await.unwrap();
+    leases.acquire(&key("other"), &turn(), HOUR, None, false).await.unwrap();
     assert_eq!(rows(&place).await, 4);
     for (name, token) in old {
         let late = store.append(&key(name), Version::EMPTY, said("t", 9, &["y"]).with_token(token)).await;
@@ -72,7 +72,7 @@ async fn writer_is_refused_when_fence_passes_on() {
     let Some(place) = Place::new() else { return };
     let store = place.store(2).await;
     let leases = store.leases().unwrap();
-    let old = leases.acquire(&key("c"), &turn(), HOUR, None).await.unwrap();
+    let old = leases.acquire(&key("c"), &turn(), HOUR, None, false).await.unwrap();
     let version =
         store.append(&key("c"), Version::EMPTY, said("t", 0, &["x"]).with_token(old)).await.unwrap();
     // The right passes on in a transaction that is not done yet, and an append with the old one comes.
@@ -101,7 +101,7 @@ async fn fence_is_granted_after_writers_with_lower_fence() {
         ARRAY['{\"format\":1,\"kind\":\"summary\",\"value\":{\"until\":0,\"text\":\"late\"}}'], ARRAY[NULL]::boolean[], ARRAY[1], NULL, NULL)";
     other.batch_execute(&place.sql(write)).await.unwrap();
     let (conversation, turn) = (key("c"), turn());
-    let mut given = store.leases().unwrap().acquire(&conversation, &turn, HOUR, None);
+    let mut given = store.leases().unwrap().acquire(&conversation, &turn, HOUR, None, false);
     wait_for_a_lock(&place, "acquire_lease", &mut given).await;
     other.batch_execute("COMMIT").await.unwrap();
     assert!(given.await.unwrap() > FencingToken::new(5));
@@ -113,13 +113,13 @@ async fn granted_fence_exceeds_every_written_fence() {
     let Some(place) = Place::new() else { return };
     let store = place.store(1).await;
     let leases = store.leases().unwrap();
-    let held = leases.acquire(&key("c"), &turn(), HOUR, None).await.unwrap();
+    let held = leases.acquire(&key("c"), &turn(), HOUR, None, false).await.unwrap();
     // Of somebody who counts tokens himself.
     let higher = FencingToken::new(held.as_u64() + 6);
     store.append(&key("c"), Version::EMPTY, said("t", 0, &["x"]).with_token(higher)).await.unwrap();
     let renewed = leases.renew(&key("c"), held, HOUR).await;
     assert!(matches!(renewed, Err(StoreError::Fenced)), "{renewed:?}");
-    let given = leases.acquire(&key("c"), &turn(), HOUR, Some(higher)).await.unwrap();
+    let given = leases.acquire(&key("c"), &turn(), HOUR, Some(higher), false).await.unwrap();
     assert!(given > higher, "{given:?} is not above {higher:?}");
     let late = store.append(&key("c"), Version::new(1), said("t", 1, &["y"]).with_token(higher)).await;
     assert!(matches!(late, Err(StoreError::Fenced)), "{late:?}");
@@ -131,8 +131,8 @@ async fn a_refused_writer_makes_no_conversation() {
     let Some(place) = Place::new() else { return };
     let store = place.store(1).await;
     let leases = store.leases().unwrap();
-    let old = leases.acquire(&key("c"), &turn(), HOUR, None).await.unwrap();
-    leases.acquire(&key("c"), &turn(), HOUR, Some(old)).await.unwrap();
+    let old = leases.acquire(&key("c"), &turn(), HOUR, None, false).await.unwrap();
+    leases.acquire(&key("c"), &turn(), HOUR, Some(old), false).await.unwrap();
     let late = store.append(&key("c"), Version::EMPTY, said("t", 0, &["x"]).with_token(old)).await;
     assert!(matches!(late, Err(StoreError::Fenced)), "{late:?}");
     let count = place.sql("SELECT count(*) FROM {schema}.conversations");
@@ -145,8 +145,8 @@ async fn extreme_fences_and_durations_are_handled_exactly() {
     let Some(place) = Place::new() else { return };
     let store = place.store(1).await;
     let leases = store.leases().unwrap();
-    let token = leases.acquire(&key("c"), &turn(), Duration::MAX, None).await.unwrap();
-    match leases.acquire(&key("c"), &turn(), HOUR, Some(FencingToken::new(u64::MAX))).await {
+    let token = leases.acquire(&key("c"), &turn(), Duration::MAX, None, false).await.unwrap();
+    match leases.acquire(&key("c"), &turn(), HOUR, Some(FencingToken::new(u64::MAX)), false).await {
         Err(StoreError::Locked { token: held, remaining, .. }) => {
             assert!(held == token && remaining > Duration::from_secs(364 * 24 * 3600), "{remaining:?}");
         }
@@ -155,7 +155,7 @@ async fn extreme_fences_and_durations_are_handled_exactly() {
     let renewed = leases.renew(&key("c"), FencingToken::new(u64::MAX), HOUR).await;
     assert!(matches!(renewed, Err(StoreError::Fenced)), "{renewed:?}");
     leases.release(&key("c"), FencingToken::new(u64::MAX)).await.unwrap();
-    assert!(leases.acquire(&key("c"), &turn(), HOUR, None).await.is_err());
+    assert!(leases.acquire(&key("c"), &turn(), HOUR, None, false).await.is_err());
     place.remove().await;
 }
 
@@ -165,15 +165,15 @@ async fn takeover_does_not_pass_a_turn_that_has_waited_for_long() {
     let store = place.store(1).await;
     let leases = store.leases().unwrap();
     let (other, third) = (TurnId::new("waits").unwrap(), TurnId::new("third").unwrap());
-    let held = leases.acquire(&key("c"), &turn(), HOUR, None).await.unwrap();
-    leases.acquire_in_turn(&key("c"), &other, HOUR, None).await.unwrap_err();
-    let held = leases.acquire(&key("c"), &third, HOUR, Some(held)).await.unwrap();
+    let held = leases.acquire(&key("c"), &turn(), HOUR, None, false).await.unwrap();
+    leases.acquire(&key("c"), &other, HOUR, None, true).await.unwrap_err();
+    let held = leases.acquire(&key("c"), &third, HOUR, Some(held), false).await.unwrap();
     place.execute("UPDATE {schema}.waiting SET since = since - interval '10 seconds'").await;
-    let refused = leases.acquire_in_turn(&key("c"), &turn(), HOUR, Some(held)).await;
+    let refused = leases.acquire(&key("c"), &turn(), HOUR, Some(held), true).await;
     assert!(matches!(refused, Err(StoreError::Locked { .. })), "{refused:?}");
     // A turn goes on with a lease of its own.
-    let held = leases.acquire(&key("c"), &third, HOUR, Some(held)).await.unwrap();
+    let held = leases.acquire(&key("c"), &third, HOUR, Some(held), false).await.unwrap();
     leases.release(&key("c"), held).await.unwrap();
-    leases.acquire_in_turn(&key("c"), &other, HOUR, None).await.unwrap();
+    leases.acquire(&key("c"), &other, HOUR, None, true).await.unwrap();
     place.remove().await;
 }

@@ -4,8 +4,8 @@ use std::io::Write as _;
 use std::sync::Once;
 
 use advisor_core::{ConversationKey, FinishReason, Message, TurnEnd, TurnId};
+use chat_memory_postgres::PostgresStore;
 use chat_memory_postgres::deadpool_postgres::{Client, Manager, Pool};
-use chat_memory_postgres::{PostgresStore, Schema};
 use conversation_store::{Batch, BatchKey, EntryKind, NewEntry};
 use tokio_postgres::{Config, NoTls};
 
@@ -26,7 +26,7 @@ pub(crate) fn server() -> Option<String> {
 /// A schema of one test alone.
 pub(crate) struct Place {
     pub(crate) config: Config,
-    pub(crate) schema: Schema,
+    pub(crate) schema: String,
 }
 
 impl Place {
@@ -34,7 +34,7 @@ impl Place {
     pub(crate) fn new() -> Option<Self> {
         let config = server()?.parse().unwrap();
         let name = format!("test_{}", String::from(TurnId::random()).replace('-', "_"));
-        Some(Self { config, schema: Schema::new(&name).unwrap() })
+        Some(Self { config, schema: name })
     }
 
     pub(crate) fn pool(&self, connections: usize) -> Pool {
@@ -43,7 +43,7 @@ impl Place {
     }
 
     pub(crate) async fn store(&self, connections: usize) -> PostgresStore {
-        PostgresStore::from_pool(self.pool(connections), self.schema.clone()).await.unwrap()
+        PostgresStore::from_pool(self.pool(connections), &self.schema).await.unwrap()
     }
 
     pub(crate) async fn client(&self) -> Client {
@@ -52,7 +52,7 @@ impl Place {
 
     /// This SQL with the schema's name in it.
     pub(crate) fn sql(&self, sql: &str) -> String {
-        sql.replace("{schema}", self.schema.as_str())
+        sql.replace("{schema}", &self.schema)
     }
 
     /// Runs SQL in the schema, around the store.

@@ -23,14 +23,14 @@ mod alone {
 /// A cluster refuses scripts whose keys are in several slots.
 mod in_a_cluster {
     use chat_memory_redis::redis::cluster::ClusterClient;
-    use chat_memory_redis::{Prefix, RedisStore};
+    use chat_memory_redis::{RedisServer, RedisStore};
 
     use crate::support::cluster;
 
     advisor_conformance::store_conformance!(match cluster() {
         Some(url) => {
             let connection = ClusterClient::new([url]).unwrap().get_async_connection().await.unwrap();
-            RedisStore::from_connection(connection, Prefix::default()).await.unwrap()
+            RedisStore::from_server(RedisServer::from_connection(connection, "advisor").await.unwrap())
         }
         None => return,
     });

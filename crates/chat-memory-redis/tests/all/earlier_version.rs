@@ -19,7 +19,7 @@ async fn keys_of_earlier_version_are_read_and_continued() {
     for line in include_str!("../fixtures/conversation-2.jsonl").lines() {
         let words: Vec<String> = serde_json::from_str(line).unwrap();
         let mut command = cmd(&words[0]);
-        command.arg(words[1].replace("{prefix}", &place.prefix.to_string())).arg(&words[2..]);
+        command.arg(words[1].replace("{prefix}", &place.prefix)).arg(&words[2..]);
         command.exec_async(&mut connection).await.unwrap();
     }
     let store: Arc<dyn ConversationStore> = Arc::new(place.store().await);

@@ -109,9 +109,9 @@ async fn connection_lost_after_append_makes_outcome_unknown() {
     fail(&store, &relay, Fault::Cut).await;
     let turn = TurnId::new("t").unwrap();
     let leases = store.leases().unwrap();
-    let acquired = leases.acquire(&key("c"), &turn, Duration::from_secs(60), None).await;
+    let acquired = leases.acquire(&key("c"), &turn, Duration::from_secs(60), None, false).await;
     assert!(matches!(acquired, Err(StoreError::OutcomeUnknown { .. })), "{acquired:?}");
-    let held = leases.acquire(&key("c"), &turn, Duration::from_secs(60), None).await;
+    let held = leases.acquire(&key("c"), &turn, Duration::from_secs(60), None, false).await;
     assert!(matches!(held, Err(StoreError::Locked { turn: holder, .. }) if holder == turn));
     fail(&store, &relay, Fault::Cut).await;
     let deleted = store.delete(&key("c")).await.unwrap_err();
@@ -124,9 +124,10 @@ async fn connection_lost_after_append_makes_outcome_unknown() {
 async fn server_timeout_makes_outcome_unknown_and_drops_connection() {
     let Some(place) = Place::new() else { return };
     let relay = Relay::to(&place.url).await;
-    let store = place.store_at(&relay.url).await;
+    let server = place.server_at(&relay.url).await;
+    let hurried = RedisStore::from_server(server.clone().with_timeout(Duration::from_millis(300)));
+    let store = RedisStore::from_server(server);
     let version = store.append(&key("c"), Version::EMPTY, said("t", 0, &["a"])).await.unwrap();
-    let hurried = store.clone().with_timeout(Duration::from_millis(300));
     fail(&store, &relay, Fault::Hold).await;
     let batch = said("t", 1, &["b"]);
     let late = hurried.append(&key("c"), version, batch.clone()).await;
@@ -144,7 +145,8 @@ async fn server_timeout_makes_outcome_unknown_and_drops_connection() {
 async fn abandoned_silent_connection_is_not_reused() {
     let Some(place) = Place::new() else { return };
     let relay = Relay::to(&place.url).await;
-    let store = place.store_at(&relay.url).await.with_timeout(Duration::from_secs(3));
+    let server = place.server_at(&relay.url).await.with_timeout(Duration::from_secs(3));
+    let store = RedisStore::from_server(server);
     let version = store.append(&key("c"), Version::EMPTY, said("t", 0, &["a"])).await.unwrap();
     fail(&store, &relay, Fault::Hold).await;
     let given_up = timeout(Duration::from_millis(600), store.load(&key("c"), ReadRange::All)).await;
@@ -378,13 +380,11 @@ async fn out_of_range_limits_and_numbers_are_errors() {
     assert!(matches!(append(1, long.clone()).await, Err(StoreError::TooLarge)));
     long.key.step = "\u{0}".repeat(1_024).into();
     append(1, long).await.unwrap();
-    let bounded = store.clone().with_largest_batch(200);
-    let large = bounded.append(&key("c"), Version::new(2), said("t", 2, &[&"x".repeat(200)])).await;
+    let large = append(2, said("t", 2, &[&"x".repeat(64 << 20)])).await;
     assert!(matches!(large, Err(StoreError::TooLarge)), "{large:?}");
-    bounded.append(&key("c"), Version::new(2), said("t", 2, &["x"])).await.unwrap();
     let highest = FencingToken::new((1 << 53) - 1);
-    let version = append(3, said("t", 3, &["x"]).with_token(highest)).await.unwrap();
-    let lower = said("t", 4, &["x"]).with_token(FencingToken::new((1 << 53) - 2));
+    let version = append(2, said("t", 2, &["x"]).with_token(highest)).await.unwrap();
+    let lower = said("t", 3, &["x"]).with_token(FencingToken::new((1 << 53) - 2));
     let refused = store.append(&key("c"), version, lower).await;
     assert!(matches!(refused, Err(StoreError::Fenced)), "{refused:?}");
     place.remove().await;
@@ -399,7 +399,8 @@ async fn deleted_conversation_leaves_its_fence_and_an_expiring_key() {
     let before = place.keys().await;
     for round in 0..2 {
         let leases = store.leases().unwrap();
-        let token = leases.acquire(&deleted, &TurnId::new("t").unwrap(), Duration::from_secs(9), None).await;
+        let token =
+            leases.acquire(&deleted, &TurnId::new("t").unwrap(), Duration::from_secs(9), None, false).await;
         let batch = said("t", round, &["a", "b"]).with_token(token.unwrap());
         let token = batch.token.unwrap();
         let version = store.append(&deleted, Version::EMPTY, batch).await.unwrap();

@@ -1,7 +1,7 @@
 //! Tests that the list has exactly the existing conversations, after a crash of any process at any command.
 
 use advisor_core::TurnId;
-use chat_memory_redis::RedisStore;
+use chat_memory_redis::{RedisServer, RedisStore};
 use conversation_store::{ConversationStore, EntryId, Page, ReadRange, StoreError, Version};
 
 use crate::stepping::Stepping;
@@ -42,7 +42,8 @@ async fn prepare(store: &RedisStore, place: &Place, before: Before) {
 async fn stepping(place: &Place) -> (RedisStore, Stepping) {
     let stepping = Stepping::new(place.connection().await);
     stepping.allow(1);
-    let store = RedisStore::from_connection(stepping.clone(), place.prefix.clone()).await.unwrap();
+    let store = RedisServer::from_connection(stepping.clone(), &place.prefix).await.unwrap();
+    let store = RedisStore::from_server(store);
     stepping.finished(1).await;
     (store, stepping)
 }

@@ -4,7 +4,7 @@ use std::error::Error;
 
 use chat_memory_redis::redis::Client;
 use chat_memory_redis::redis::aio::ConnectionManager;
-use chat_memory_redis::{Prefix, RedisStore, SetupError};
+use chat_memory_redis::{RedisServer, RedisStore, SetupError};
 use conversation_store::{ConversationStore, ReadRange, Version};
 
 use crate::support::{Place, key, said};
@@ -25,7 +25,8 @@ async fn prefixes_of_one_server_share_nothing() {
 async fn a_connection_of_the_callers_is_used() {
     let Some(place) = Place::new() else { return };
     let manager = ConnectionManager::new(Client::open(place.url.as_str()).unwrap()).await.unwrap();
-    let store = RedisStore::from_connection(manager, place.prefix.clone()).await.unwrap();
+    let store = RedisServer::from_connection(manager, &place.prefix).await.unwrap();
+    let store = RedisStore::from_server(store);
     let version = store.append(&key("c"), Version::EMPTY, said("t", 0, &["x"])).await.unwrap();
     assert_eq!(place.store().await.load(&key("c"), ReadRange::All).await.unwrap().version, version);
     place.remove().await;
@@ -64,12 +65,11 @@ async fn tls_address_is_refused_without_tls_support() {
 async fn store_and_its_errors_hide_password() {
     let Some(place) = Place::new() else { return };
     let store = place.store().await;
-    let shown = format!("{store:?}{:?}", Prefix::default());
-    assert!(!shown.contains("127.0.0.1") && shown.contains("advisor"), "{shown}");
+    let shown = format!("{store:?}");
+    assert!(!shown.contains("127.0.0.1") && shown.contains(&place.prefix), "{shown}");
     // A user that does not exist.
     let url = place.url.replace("redis://", "redis://somebody:hunter2@");
-    let refused =
-        RedisStore::from_client(Client::open(url).unwrap(), place.prefix.clone()).await.unwrap_err();
+    let refused = RedisServer::from_client(Client::open(url).unwrap(), &place.prefix).await.unwrap_err();
     assert!(matches!(refused, SetupError::Store(_)), "{refused:?}");
     assert!(format!("{refused:?}").contains("retryable: false"), "{refused:?}");
     assert_quiet(&refused);

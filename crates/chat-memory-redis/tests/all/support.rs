@@ -6,7 +6,7 @@ use std::sync::Once;
 use advisor_core::{ConversationKey, FinishReason, Message, TurnEnd, TurnId};
 use chat_memory_redis::redis::aio::MultiplexedConnection;
 use chat_memory_redis::redis::{AsyncConnectionConfig, Client, FromRedisValue, cmd};
-use chat_memory_redis::{Prefix, RedisStore};
+use chat_memory_redis::{RedisServer, RedisStore};
 use conversation_store::{Batch, BatchKey, EntryKind, NewEntry};
 
 /// The address of the server, or nothing where there is none.
@@ -36,7 +36,7 @@ fn named(variable: &str, what: &str, said: &Once) -> Option<String> {
 /// A prefix of one test alone.
 pub(crate) struct Place {
     pub(crate) url: String,
-    pub(crate) prefix: Prefix,
+    pub(crate) prefix: String,
 }
 
 impl Place {
@@ -46,7 +46,7 @@ impl Place {
     }
 
     pub(crate) fn at(url: String) -> Self {
-        Self { url, prefix: Prefix::new(&format!("test:{}", String::from(TurnId::random()))).unwrap() }
+        Self { url, prefix: format!("test:{}", String::from(TurnId::random())) }
     }
 
     pub(crate) async fn store(&self) -> RedisStore {
@@ -54,7 +54,11 @@ impl Place {
     }
 
     pub(crate) async fn store_at(&self, url: &str) -> RedisStore {
-        RedisStore::from_client(Client::open(url).unwrap(), self.prefix.clone()).await.unwrap()
+        RedisStore::from_server(self.server_at(url).await)
+    }
+
+    pub(crate) async fn server_at(&self, url: &str) -> RedisServer {
+        RedisServer::from_client(Client::open(url).unwrap(), &self.prefix).await.unwrap()
     }
 
     pub(crate) async fn connection(&self) -> MultiplexedConnection {

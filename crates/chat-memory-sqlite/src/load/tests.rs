@@ -35,7 +35,7 @@ fn written(entries: &[NewEntry], size: usize) -> Connection {
     let mut version = Version::EMPTY;
     for (round, entries) in (0..).zip(entries.chunks(size)) {
         let batch = Batch::new(BatchKey::new(TurnId::new("w").unwrap(), round, "x"), entries.to_vec());
-        version = append(&mut connection, &key(), version, &batch, usize::MAX).unwrap();
+        version = append(&mut connection, &key(), version, &batch).unwrap();
     }
     connection
 }
@@ -119,7 +119,7 @@ fn branched(count: usize, times: u64) -> Connection {
             BatchKey::new(turn, 0, "x"),
             log([(format!("b{round}"), vec![said("u"), said("a"), end()])]),
         );
-        append(&mut connection, &key(), at.version, &batch.with_parent(parent), usize::MAX).unwrap();
+        append(&mut connection, &key(), at.version, &batch.with_parent(parent)).unwrap();
     }
     connection
 }

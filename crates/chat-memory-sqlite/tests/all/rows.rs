@@ -105,8 +105,8 @@ async fn steps_and_tenants_are_any_text() {
 
 #[tokio::test]
 async fn a_batch_beyond_the_bound_is_refused_whole() {
-    let store = SqliteStore::in_memory().unwrap().with_largest_batch(200);
-    let half = "x".repeat(80);
+    let store = SqliteStore::in_memory().unwrap();
+    let half = "x".repeat(32 << 20);
     let refused = store.append(&key(), Version::EMPTY, said("t", 0, &[&half, &half])).await;
     assert!(matches!(refused, Err(StoreError::TooLarge)), "{refused:?}");
     assert_eq!(store.load(&key(), ReadRange::All).await.unwrap().version, Version::EMPTY);

@@ -17,7 +17,7 @@ use chat_memory_advisor::InMemoryStore;
 use chat_memory_advisor::store::ConversationStore;
 use chat_memory_redis::redis::cluster::ClusterClient;
 use chat_memory_redis::redis::{AsyncConnectionConfig, Client, FromRedisValue, cmd};
-use chat_memory_redis::{Prefix, RedisServer, RedisStore};
+use chat_memory_redis::{RedisServer, RedisStore};
 use futures::StreamExt;
 use serde_json::json;
 
@@ -31,7 +31,7 @@ const CHILD: [&str; 2] = ["ADVISOR_RELAY_CHILD_URL", "ADVISOR_RELAY_CHILD_PREFIX
 /// A prefix of one test alone, on a server.
 struct Place {
     url: String,
-    prefix: Prefix,
+    prefix: String,
 }
 
 impl Place {
@@ -42,12 +42,12 @@ impl Place {
     }
 
     fn at(url: String) -> Self {
-        Self { url, prefix: Prefix::new(&format!("test:{}", TurnId::random())).unwrap() }
+        Self { url, prefix: format!("test:{}", TurnId::random()) }
     }
 
     /// A separate connection, as each process has one.
     async fn server(&self) -> RedisServer {
-        RedisServer::from_client(Client::open(&*self.url).unwrap(), self.prefix.clone()).await.unwrap()
+        RedisServer::from_client(Client::open(&*self.url).unwrap(), &self.prefix).await.unwrap()
     }
 
     async fn relay(&self) -> RedisRelay {
@@ -115,7 +115,7 @@ async fn redis_cluster_keeps_the_contract() {
     let place = Place::at(url);
     let client = ClusterClient::builder([&*place.url]).response_timeout(LIMIT).build().unwrap();
     let connection = client.get_async_connection().await.unwrap();
-    let server = RedisServer::from_connection(connection, place.prefix.clone()).await.unwrap();
+    let server = RedisServer::from_connection(connection, &place.prefix).await.unwrap();
     keeps_the_contract(&RedisRelay::from_server(server).with_timeout(LIMIT)).await;
     place.remove().await;
 }
@@ -261,7 +261,7 @@ async fn reader_over_redis_notices_a_killed_process() {
     let second = Place::process_over(InMemoryStore::new(), place.server().await, &model);
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "relay::redis::the_child", "--nocapture", "--test-threads=1"])
-        .envs(CHILD.into_iter().zip([&place.url, place.prefix.as_str()]))
+        .envs(CHILD.into_iter().zip([&place.url, &place.prefix]))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
@@ -285,7 +285,7 @@ async fn reader_over_redis_notices_a_killed_process() {
 #[tokio::test]
 async fn the_child() {
     let [Ok(url), Ok(prefix)] = CHILD.map(std::env::var) else { return };
-    let place = Place { url, prefix: Prefix::new(&prefix).unwrap() };
+    let place = Place { url, prefix };
     let process = place.process(&ScriptedModel::new([Answer::new().text("It is").hang()])).await;
     let (_, _rest) = until(process.post("/api/chat", &asking("t1")).await, "It is").await;
     while running(&process).await != "t1" || place.run::<i64>("XLEN @t1:items").await < 3 {

@@ -223,20 +223,11 @@ impl Leases for ScriptedLeases {
         _: &TurnId,
         ttl: Duration,
         takeover_from: Option<FencingToken>,
+        _: bool,
     ) -> Result<FencingToken, StoreError> {
         self.asked.lock().unwrap().push((Instant::now(), ttl));
         self.takeovers.lock().unwrap().push(takeover_from);
         self.grants.lock().unwrap().pop_front().expect("no further request")
-    }
-
-    async fn acquire_in_turn(
-        &self,
-        key: &ConversationKey,
-        turn: &TurnId,
-        ttl: Duration,
-        takeover_from: Option<FencingToken>,
-    ) -> Result<FencingToken, StoreError> {
-        self.acquire(key, turn, ttl, takeover_from).await
     }
 
     async fn renew(&self, _: &ConversationKey, _: FencingToken, ttl: Duration) -> Result<(), StoreError> {

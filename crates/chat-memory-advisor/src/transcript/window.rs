@@ -112,7 +112,7 @@ impl Measure {
         last_summary(log).into_iter().chain(pending).max_by_key(|summary| summary.until)
     }
 
-    /// Returns the range of a conversation that is read first.
+    /// Returns the range of a conversation that is read first. It has at least one entry, so that it can grow.
     ///
     /// An ordinary turn has one entry that is no message, and at most one more for each result: the start of its
     /// call. Those are fewer than its messages, so twice as many entries hold the messages of a window.
@@ -122,8 +122,8 @@ impl Measure {
         }
         match self.window {
             Window::All => ReadRange::All,
-            Window::Messages(count) => ReadRange::LastEntries(count.saturating_mul(2)),
-            Window::Turns(count) => ReadRange::LastTurns(count),
+            Window::Messages(count) => ReadRange::LastEntries(count.saturating_mul(2).max(1)),
+            Window::Turns(count) => ReadRange::LastTurns(count.max(1)),
             Window::Tokens(_) => ReadRange::LastTurns(FIRST_TURNS),
         }
     }

@@ -308,11 +308,16 @@ impl TurnMemoryState {
             let count = snapshot.entries.len();
             let is_all = snapshot.is_whole() || state.read == Some(count);
             state.read = (!is_all).then_some(count);
-            let mut log = whole_turns(snapshot);
+            let log = whole_turns(snapshot);
             let is_own = |last: &&[Entry]| last.first().is_some_and(|entry| entry.turn == self.turn);
-            let own = log.chunk_by(same_turn).next_back().filter(is_own).map_or(0, <[_]>::len);
-            log.truncate(log.len().saturating_sub(own));
-            state.prompt.add_earlier(Repair::from_log(&log).finish());
+            let own = log.chunk_by(same_turn).next_back().filter(is_own).unwrap_or_default();
+            let mut repair = Repair::from_log(log.get(..log.len() - own.len()).unwrap_or_default());
+            // The running turn may belong to the piece before it, whose calls it answers.
+            let earlier = match repair.take_turn(own) {
+                Some(_) => repair.finish_running().earlier,
+                None => repair.finish(),
+            };
+            state.prompt.add_earlier(earlier);
             let fitted = state.prompt.fit(&self.measure);
             let is_enough = is_all || !matches!(fitted, Ok(false));
             (fitted.map(drop), is_enough)

@@ -1,7 +1,7 @@
 //! The start of a turn: reads the conversation, plans what is written and sent, and appends the input; again after a
 //! conflict. Also `ForkPoint`, at which a turn forks off.
 
-use advisor_core::{Error, Message, Result, Role, TurnEnd, TurnId};
+use advisor_core::{Error, ErrorKind, Message, Result, Role, TurnEnd, TurnId};
 use conversation_store::{
     Batch, BatchKey, BatchStep, Entry, EntryId, EntryKind, NewEntry, ReadRange, Snapshot, StoreError,
     Summary, Version, append_once, same_turn,
@@ -60,8 +60,8 @@ use crate::turn::stored_turn::{EarlierRun, StoredAnswer, StoredTurn, used};
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ForkPoint {
-    /// In place of this turn, on any branch: to send another input, or to have the same one answered again. A turn
-    /// outside the part that was read is searched from the beginning of the log.
+    /// In place of this turn, on any branch: to send another input, or to have the same one answered again. The branch
+    /// written last is searched from its end, the others from the beginning of the log.
     ///
     /// The model does not see the turn that is replaced. So it may call a tool again whose effect that turn had,
     /// such as a refund: [`Effect::AtMostOnce`](advisor_core::Effect) holds for each call.
@@ -92,9 +92,7 @@ pub(crate) struct Start<'a> {
 
 impl<'a> Start<'a> {
     pub(crate) fn new(memory: &'a TurnMemoryState, said: &'a [Message]) -> Self {
-        // A result may answer a call outside every window.
-        let reads_all = said.iter().any(|message| message.role() == Role::Tool);
-        Self { memory, said, reads_all, attempts: 0, open: None }
+        Self { memory, said, reads_all: false, attempts: 0, open: None }
     }
 
     /// Stores the input behind the conversation as it is read.
@@ -148,9 +146,9 @@ impl<'a> Start<'a> {
             let planned = self.plan(LoadedConversation { snapshot, parent: tip, unfinished, summary });
             let is_enough = covered.unwrap_or(match &planned {
                 Ok((StartOutcome::Asking(plan), None)) => plan.is_full,
-                Ok((StartOutcome::Answered(_), _)) => true,
-                // The unread part may hold the turn's answer.
-                Ok(_) | Err(_) => false,
+                Ok(_) => true,
+                // A result may answer a call that was not read.
+                Err(error) => error.kind() != ErrorKind::Configuration,
             });
             ((open, planned), is_enough)
         };
@@ -168,14 +166,26 @@ impl<'a> Start<'a> {
     async fn tip(&self) -> Result<Option<EntryId>> {
         let TurnMemoryState { store, registry, key, turn, fork_point, .. } = self.memory;
         let Some(fork_point) = fork_point else { return Ok(None) };
-        let last = registry.load(&**store, key, None, self.range(), |snapshot| (snapshot, true)).await?;
-        let open = last.open_turn.iter().flat_map(|open| &open.entries);
-        if last.entries.iter().chain(open).any(|entry| entry.turn == *turn) {
+        let replaced = match fork_point {
+            ForkPoint::Before(turn) => Some(turn),
+            ForkPoint::After(_) => None,
+        };
+        let see = |snapshot: Snapshot| {
+            let log = snapshot.into_entries();
+            let has_begun = log.iter().any(|entry| entry.turn == *turn);
+            let before = replaced.and_then(|replaced| before(replaced, &log));
+            let is_enough = has_begun || before.is_some() || replaced.is_none();
+            ((has_begun, before), is_enough)
+        };
+        let range = if self.reads_all { ReadRange::All } else { ReadRange::LastTurns(1) };
+        let (has_begun, before) = registry.load(&**store, key, None, range, see).await?;
+        if has_begun {
             return Ok(None);
         }
-        let tip = match fork_point {
-            ForkPoint::After(tip) => *tip,
-            ForkPoint::Before(turn) => self.before(turn, &last).await?,
+        let tip = match (fork_point, before) {
+            (ForkPoint::After(tip), _) => *tip,
+            (ForkPoint::Before(_), Some(before)) => before,
+            (ForkPoint::Before(turn), None) => self.search(turn).await?,
         };
         // Dropped turns are closed on their own branch, with the text they had shown, before the turn forks off. The
         // shown text belongs after the last entry of a turn, not where a branch cuts it.
@@ -186,13 +196,8 @@ impl<'a> Start<'a> {
         Ok(Some(tip))
     }
 
-    /// Returns the entry before a turn.
-    async fn before(&self, turn: &TurnId, last: &Snapshot) -> Result<EntryId> {
-        let place = last.entries.iter().position(|entry| entry.turn == *turn);
-        let begun = place.and_then(|place| Some((place, last.entries.get(place)?)));
-        if let Some((_, first)) = begun.filter(|(place, first)| *place > 0 || first.is_first()) {
-            return Ok(first.follows());
-        }
+    /// Searches the entry before a turn on all branches.
+    async fn search(&self, turn: &TurnId) -> Result<EntryId> {
         let begins = |entry: &Entry| (entry.turn == *turn).then(|| entry.follows());
         let before = find_in_log(&*self.memory.store, &self.memory.key, EntryId::BEGINNING, begins).await?;
         before.ok_or_else(|| {
@@ -289,6 +294,13 @@ impl<'a> Start<'a> {
         let state = TurnState::new(hold, version, plan.prompt, plan.earlier_run);
         TurnState { turns: plan.turns, read: plan.read, last_turn, parent, ..state }
     }
+}
+
+/// Returns the entry before a turn, if the beginning of the turn is among these entries.
+fn before(turn: &TurnId, log: &[Entry]) -> Option<EntryId> {
+    let place = log.iter().position(|entry| entry.turn == *turn)?;
+    let first = log.get(place).filter(|first| place > 0 || first.is_first())?;
+    Some(first.follows())
 }
 
 /// The entries to write and the messages to send when a turn begins or resumes.

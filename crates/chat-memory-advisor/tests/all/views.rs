@@ -271,6 +271,15 @@ fn law_m7_room_beside_large_result_fills_from_unread_entries() {
 }
 
 #[test]
+fn law_m7_turn_that_results_continue_is_not_past_when_more_is_read() {
+    let mut stored = small_and_large(16, 60);
+    stored.push((1, vec![vec![1]], Ends::ClientSide));
+    let case = Case::sending(stored, Window::Tokens(1000), Begins::Again);
+    let (came, _) = Case { on_overflow: OnOverflow::Compact, rounds: vec![vec![950]], ..case }.check();
+    assert!(came.sent[1].starts_with(&format!("{SMALL} u:q18#1")), "{came:?}");
+}
+
+#[test]
 fn ordinary_turns_are_read_once_beside_bounded_turn() {
     let rounds = vec![vec![3, 3]; 12];
     for (window, first) in [
@@ -293,6 +302,29 @@ fn conversation_is_read_once_in_growing_views() {
     assert!(came.sent[1..].iter().all(|sent| sent.starts_with(SMALL)), "{came:?}");
     let entries = |count| ReadRange::LastEntries(count);
     assert_eq!(asked, [ReadRange::LastTurns(16), entries(192), entries(768)]);
+}
+
+#[test]
+fn results_of_the_caller_need_no_older_turns() {
+    let mut stored = small_and_large(200, 5);
+    stored.push((1, vec![vec![1]], Ends::ClientSide));
+    let (came, asked) = Case::sending(stored, Window::Turns(3), Begins::Again).check();
+    assert_eq!((came.outcome, asked), (Ok("done".into()), [3, 12].map(ReadRange::LastTurns).into()));
+}
+
+#[test]
+fn turn_refused_for_its_size_reads_no_older_turns() {
+    let case = Case::sending(small_and_large(200, 5), Window::Tokens(100), Begins::Asking(500));
+    let (came, asked) = Case { on_overflow: OnOverflow::Refuse, ..case }.check();
+    assert!(came.outcome.is_err_and(|error| error.contains("larger than the window")));
+    assert_eq!(asked, [ReadRange::LastTurns(16)]);
+}
+
+#[test]
+fn branch_is_read_once_beside_the_last_turn() {
+    let case = Case::sending(small_and_large(200, 5), Window::Turns(50), Begins::Branching(100));
+    let (came, asked) = case.check();
+    assert_eq!((came.outcome, asked), (Ok("done".into()), [1, 50].map(ReadRange::LastTurns).into()));
 }
 
 fn any_size() -> impl Strategy<Value = usize> {

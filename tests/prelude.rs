@@ -5,7 +5,7 @@ pub use advisor_chain::anthropic::AnthropicModel;
 pub use advisor_chain::chain::{OnDrop, Record, Step, TurnEnd, TurnRecorder};
 pub use advisor_chain::gemini::GeminiModel;
 pub use advisor_chain::memory::store::{Batch, Entry, EntryId, EntryKind, ReadRange, Version};
-pub use advisor_chain::memory::{ConversationStore, OnBusy, StoreError, Window, validate_transcript};
+pub use advisor_chain::memory::{ConversationStore, OnBusy, StoreError, Window};
 pub use advisor_chain::messages::{
     Block, BlockContent, BlockDelta, BlockId, BlockKind, ChunkFold, Delta, DeltaKind, Limit, Media,
     MessageList, Part, ToolCall, ToolEventKind, ToolResult,
@@ -25,6 +25,7 @@ pub use advisor_chain::{
     InMemoryStore, Message, OpenAiModel, Phase, Placement, PromptExt, Result, Role, StreamAdvisor, Tool,
     ToolCallAdvisor, ToolChoice, ToolDefinition, TurnId, TurnStream, async_trait, from_fn,
 };
+pub use advisor_testkit::validate_transcript;
 pub use advisor_testkit::{Answer, Gate, Journal, ReplayServer, Reply, ScriptedModel, StoreFault};
 pub use futures::{FutureExt, StreamExt, TryStreamExt};
 pub use serde_json::{Value, json};

@@ -9,6 +9,7 @@
 //! | write a streamed Chat Completions answer in code | [`ChatTranscript`] |
 //! | record events, and check their order | [`Journal`] |
 //! | check that the chunks of a stream are well-formed | [`StreamValidator`] |
+//! | find what a provider would refuse in a transcript | [`validate_transcript`] |
 //! | record the work of an advisor, of a model, or of a whole turn | [`JournalAdvisor`], [`JournalModel`], [`Journal::record_chunk`] |
 //! | embed texts without a network, by their words | [`WordEmbeddings`] |
 //! | describe a tool to a model | [`DescribedTool`] |
@@ -25,6 +26,7 @@ pub mod split;
 mod stores;
 mod stream_validator;
 mod transcript;
+mod transcript_validator;
 mod word_embeddings;
 
 pub use answer_of::answer_of;
@@ -39,4 +41,5 @@ pub use stores::{
 };
 pub use stream_validator::{StreamValidator, StreamViolation};
 pub use transcript::ChatTranscript;
+pub use transcript_validator::{TranscriptError, validate_transcript};
 pub use word_embeddings::WordEmbeddings;

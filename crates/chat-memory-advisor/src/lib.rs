@@ -9,7 +9,7 @@
 //! | close: to write the end of a turn that stopped, with its shown text | [`OnDrop`], [`TurnEnd`] |
 //! | client-side call: a call that the caller runs, in place of the tool loop | [`ClientSideCall`] |
 //! | window: the part of a conversation that is sent | [`Window`], [`TokenCounter`] |
-//! | repair: makes a log a valid transcript | [`repair`], [`validate_transcript`] |
+//! | repair: makes a log a valid transcript | [`repair`] |
 //!
 //! [`OnDrop`]: advisor_core::OnDrop
 //! [`TurnEnd`]: advisor_core::TurnEnd
@@ -47,7 +47,6 @@ pub use transcript::texts::{
 #[cfg(feature = "tiktoken")]
 pub use transcript::tokens::Tiktoken;
 pub use transcript::tokens::{ApproximateTokens, TokenCounter};
-pub use transcript::validate::{TranscriptError, validate_transcript};
 pub use transcript::window::{OnOverflow, Window};
 pub use turn::start::ForkPoint;
 pub use turn_page::{TurnMessages, TurnPage};

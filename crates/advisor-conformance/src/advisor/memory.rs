@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use advisor_core::{
     ChatClient, ChatModel, ChatResponse, ErrorKind, Message, Phase, Result, Role, ToolSet, TurnId, TurnStream,
 };
-use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore, TranscriptError, validate_transcript};
+use advisor_testkit::{TranscriptError, validate_transcript};
+use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore};
 use futures::StreamExt;
 use tool_call_advisor::{ToolCallAdvisor, ToolCallStreaming};
 

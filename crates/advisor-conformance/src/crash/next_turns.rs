@@ -8,7 +8,8 @@ use advisor_core::{
     ChatClient, ChatModel, ChatRequest, ChatResponse, ChunkStream, ConversationKey, FinishReason, Message,
     Result, async_trait,
 };
-use chat_memory_advisor::{ChatMemoryAdvisor, validate_transcript};
+use advisor_testkit::validate_transcript;
+use chat_memory_advisor::ChatMemoryAdvisor;
 use conversation_store::{ConversationStore, ReadRange};
 
 /// Runs two turns with memory in a conversation with any log. Checks that their requests are valid

@@ -5,5 +5,4 @@ pub(crate) mod shorten;
 pub(crate) mod summary;
 pub(crate) mod texts;
 pub(crate) mod tokens;
-pub(crate) mod validate;
 pub(crate) mod window;

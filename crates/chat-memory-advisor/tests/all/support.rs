@@ -7,8 +7,9 @@ use advisor_core::{
     ConversationKey, FinishReason, Message, Phase, Placement, Record, Result, Role, Step, StreamAdvisor,
     ToolResult, TurnEnd, TurnStream, async_trait,
 };
+use advisor_testkit::validate_transcript;
 use advisor_testkit::{Answer, ScriptedModel};
-use chat_memory_advisor::{ChatMemoryAdvisor, validate_transcript};
+use chat_memory_advisor::ChatMemoryAdvisor;
 use conversation_store::{Entry, EntryKind};
 use futures::{StreamExt, stream};
 

@@ -4,8 +4,9 @@ use advisor_core::{
     AdvisorChain, ChatClient, ChatRequest, ConversationKey, ErrorKind, FinishReason, Message, Phase, Record,
     Step, ToolCall, ToolResult, TurnEnd, TurnId, from_fn,
 };
+use advisor_testkit::validate_transcript;
 use advisor_testkit::{Answer, Gate, ScriptedModel};
-use chat_memory_advisor::{ChatMemoryAdvisor, MESSAGE_LEFT_OUT, OnBusy, Window, validate_transcript};
+use chat_memory_advisor::{ChatMemoryAdvisor, MESSAGE_LEFT_OUT, OnBusy, Window};
 use conversation_store::{ConversationStore, InMemoryStore, ReadRange};
 use futures::StreamExt;
 

@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex};
 use advisor_core::{
     Block, ConversationKey, FinishReason, Message, Phase, ToolCall, ToolResult, TurnEnd, TurnId, async_trait,
 };
+use advisor_testkit::validate_transcript;
 use advisor_testkit::{Answer, ScriptedModel};
-use chat_memory_advisor::{ChatMemoryAdvisor, ForkPoint, OnOverflow, Window, validate_transcript};
+use chat_memory_advisor::{ChatMemoryAdvisor, ForkPoint, OnOverflow, Window};
 use conversation_store::{
     Batch, BatchKey, ConversationStore, Entry, EntryId, EntryKind, InMemoryStore, NewEntry, Page, ReadRange,
     Snapshot, StoreError, Version,

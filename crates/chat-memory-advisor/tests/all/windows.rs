@@ -2,7 +2,8 @@
 
 use advisor_core::{ErrorKind, Message, Phase};
 use advisor_testkit::Answer;
-use chat_memory_advisor::{ChatMemoryAdvisor, MESSAGE_LEFT_OUT, OnOverflow, Window, validate_transcript};
+use advisor_testkit::validate_transcript;
+use chat_memory_advisor::{ChatMemoryAdvisor, MESSAGE_LEFT_OUT, OnOverflow, Window};
 use conversation_store::{ConversationStore, InMemoryStore, ReadRange};
 
 use crate::support::{ask, client, key, log_words, sent};

@@ -1,8 +1,9 @@
 //! Whole turns through a chain, across a reopened file.
 
 use advisor_core::{ChatClient, Message, Role};
+use advisor_testkit::validate_transcript;
 use advisor_testkit::{Answer, ScriptedModel};
-use chat_memory_advisor::{ChatMemoryAdvisor, INTERRUPTED, Window, validate_transcript};
+use chat_memory_advisor::{ChatMemoryAdvisor, INTERRUPTED, Window};
 use futures::StreamExt;
 
 use crate::support::{File, key};

@@ -9,8 +9,9 @@ use advisor_core::{
     ConversationKey, Error, ErrorKind, FallbackModel, FinishReason, Message, Phase, Placement,
     ResponseFormat, Result, Role, ToolDefinition, TurnId, TurnStream, async_trait,
 };
+use advisor_testkit::validate_transcript;
 use advisor_testkit::{Answer, Gate, Journal, ScriptedModel, WordEmbeddings};
-use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore, validate_transcript};
+use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore};
 use futures::{FutureExt, StreamExt};
 use retrieval::{
     Document, InMemoryVectors, OnFailure, Query, Retrieval, Retrieved, Retriever, VectorRetriever,

@@ -1,7 +1,8 @@
 //! Checks of transcripts: valid requests, memory as the prompt, idempotent repair.
 
 use advisor_core::{FinishReason, Message, Role, TurnEnd, TurnId};
-use chat_memory_advisor::{INTERRUPTED, repair, validate_transcript};
+use advisor_testkit::validate_transcript;
+use chat_memory_advisor::{INTERRUPTED, repair};
 use conversation_store::{Entry, EntryKind, NewEntry};
 
 use crate::crash::case_run::appended;

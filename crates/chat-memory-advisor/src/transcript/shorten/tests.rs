@@ -3,7 +3,7 @@
 use super::*;
 use crate::tests::{answer, calls, result, user, words};
 use crate::transcript::repair::has_calls;
-use crate::validate_transcript;
+use advisor_testkit::validate_transcript;
 use proptest::prelude::*;
 
 /// Compacts a running turn.

@@ -9,7 +9,8 @@ use super::*;
 use crate::tests::{Course, answer, any_courses, counted, log_of, plan_start, turn, user, words};
 use crate::transcript::repair::{Repair, results_first};
 use crate::turn::start::{LoadedConversation, StartOutcome, StartPlan};
-use crate::{LEFT_OUT, MESSAGE_LEFT_OUT, repair, validate_transcript};
+use crate::{LEFT_OUT, MESSAGE_LEFT_OUT, repair};
+use advisor_testkit::validate_transcript;
 use conversation_store::{ReadRange, Snapshot};
 
 fn turns(lengths: &[usize]) -> Vec<Vec<Message>> {

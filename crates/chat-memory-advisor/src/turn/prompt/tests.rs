@@ -8,9 +8,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::tests::{answer, any_courses, calls, counted, log_of, result, user, words};
 use crate::transcript::repair::Repair;
-use crate::{
-    MESSAGE_LEFT_OUT, NOT_RUN, NOT_STARTED, OUTCOME_UNKNOWN, OnOverflow, Window, validate_transcript,
-};
+use crate::{MESSAGE_LEFT_OUT, NOT_RUN, NOT_STARTED, OUTCOME_UNKNOWN, OnOverflow, Window};
+use advisor_testkit::validate_transcript;
 
 fn prompt_of(system: Vec<Message>, messages: Vec<Message>) -> Prompt {
     let pieces = Pieces { earlier: Vec::new(), running: messages };

@@ -14,9 +14,8 @@ use crate::tests::{
     started, stored, turn, turn_memory, user, words,
 };
 use crate::transcript::summary::tests::summarizer;
-use crate::{
-    CONTINUED_WITHOUT_RESULTS, INTERRUPTED, MESSAGE_LEFT_OUT, NOT_RUN, Window, repair, validate_transcript,
-};
+use crate::{CONTINUED_WITHOUT_RESULTS, INTERRUPTED, MESSAGE_LEFT_OUT, NOT_RUN, Window, repair};
+use advisor_testkit::validate_transcript;
 
 fn planned(log: &[Entry], said: &[Message], unfinished: &[UnfinishedTurn]) -> Result<StartPlan> {
     plan_in(Window::All, log, said, unfinished)

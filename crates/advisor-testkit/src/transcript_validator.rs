@@ -50,7 +50,7 @@ pub enum TranscriptError {
 /// # Example
 /// ```
 /// use advisor_core::{Message, ToolCall};
-/// use chat_memory_advisor::{TranscriptError, validate_transcript};
+/// use advisor_testkit::{TranscriptError, validate_transcript};
 ///
 /// let asked = Message::user("How late is it?");
 /// let call = Message::assistant_blocks(vec![ToolCall::new("c1", "time", "{}").into()]);

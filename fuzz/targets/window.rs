@@ -12,7 +12,7 @@ use advisor_core::{
 };
 use advisor_fuzz::{Script, log, wait_for};
 use advisor_testkit::{Answer, ScriptedModel};
-use chat_memory_advisor::{ApproximateTokens, ChatMemoryAdvisor, LEFT_OUT, MESSAGE_LEFT_OUT, OnOverflow, TokenCounter, Window, repair};
+use chat_memory_advisor::{ApproximateTokens, ChatMemoryAdvisor, OnOverflow, TokenCounter, Window, repair};
 use advisor_testkit::{validate_transcript};
 use conversation_store::{
     Batch, BatchKey, ConversationStore, Entry, EntryId, InMemoryStore, NewEntry, Version,
@@ -20,6 +20,9 @@ use conversation_store::{
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
 use tool_call_advisor::{FnTool, ToolCallAdvisor};
+
+const LEFT_OUT: &str = "[steps of this turn are left out here]";
+const MESSAGE_LEFT_OUT: &str = "[this message is left out here: there is no room for it]";
 
 fuzz_target!(|script: &[u8]| {
     let mut script = Script::new(script);

@@ -5,12 +5,14 @@
 
 use std::io::Write as _;
 
+use advisor_chain::memory::client_side_calls;
 use advisor_chain::memory::store::{NewEntry, export, import};
-use advisor_chain::memory::{NOT_RUN, client_side_calls};
 use advisor_chain::postgres::PostgresStore;
 use advisor_chain::redis::RedisStore;
 use advisor_testkit::{Around, Asked, StoreAround, Work};
 use advisor_tests::prelude::*;
+
+const NOT_RUN: &str = "not run: the conversation went on without it";
 
 /// Counts the operations of a store.
 #[derive(Clone, Default)]

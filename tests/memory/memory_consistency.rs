@@ -3,12 +3,16 @@
 
 use std::num::NonZeroUsize;
 
-use advisor_chain::memory::{MESSAGE_REFUSED, NO_ANSWER, RESULT_REFUSED};
 use advisor_chain::messages::MessageContent;
 use advisor_testkit::{JournalStore, ReceivedPrompt};
 use advisor_tests::matrix::{Case, MODES, Ran, cases};
 use advisor_tests::prelude::*;
 use futures::poll;
+
+const MESSAGE_REFUSED: &str = "[this message is left out here: the provider refused its content]";
+const NO_ANSWER: &str = "[no answer]";
+const RESULT_REFUSED: &str =
+    "[the call has a result, which is left out here: the provider refused its content]";
 
 #[tokio::test]
 async fn law_m1_every_transcript_that_is_sent_is_valid() {

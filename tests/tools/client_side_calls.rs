@@ -1,11 +1,14 @@
 //! Tests of the messages that memory sends about client-side calls without a result.
 
 use advisor_chain::memory::store::Leases;
-use advisor_chain::memory::{CONTINUED_WITHOUT_RESULTS, ForkPoint, NOT_RUN, repair};
+use advisor_chain::memory::{ForkPoint, repair};
 use advisor_chain::messages::ToolCallDelta;
 use advisor_testkit::{Around, Asked, FaultStore, StoreAround, Work};
 use advisor_tests::prelude::*;
 use tokio::sync::Barrier;
+
+const CONTINUED_WITHOUT_RESULTS: &str = "[the conversation went on without these results]";
+const NOT_RUN: &str = "not run: the conversation went on without it";
 
 /// A process over a store, whose model is asked for a refund and then talks of something else.
 struct Process {

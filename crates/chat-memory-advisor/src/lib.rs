@@ -40,10 +40,7 @@ pub use conversation_store::{ConversationStore, InMemoryStore, StoreError};
 pub use settings::MemoryReceipt;
 pub use transcript::repair::repair;
 pub use transcript::summary::Summarizer;
-pub use transcript::texts::{
-    CONTINUED_WITHOUT_RESULTS, INTERRUPTED, LEFT_OUT, MESSAGE_LEFT_OUT, MESSAGE_REFUSED, NO_ANSWER, NOT_RUN,
-    NOT_STARTED, RESULT_REFUSED,
-};
+pub use transcript::texts::INTERRUPTED;
 #[cfg(feature = "tiktoken")]
 pub use transcript::tokens::Tiktoken;
 pub use transcript::tokens::{ApproximateTokens, TokenCounter};

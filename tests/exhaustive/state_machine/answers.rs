@@ -1,6 +1,6 @@
 //! The answers of the model, and checks of the messages that it is sent (laws M1 and M2).
 
-use advisor_chain::memory::{INTERRUPTED, LEFT_OUT, MESSAGE_LEFT_OUT, repair};
+use advisor_chain::memory::{INTERRUPTED, repair};
 use advisor_testkit::ReceivedPrompt;
 use advisor_tests::prelude::*;
 
@@ -8,6 +8,9 @@ use crate::state_machine::leaves::Leaves;
 use crate::state_machine::operation::Script;
 use crate::state_machine::words::of_messages;
 use crate::state_machine::world::{elsewhere, key};
+
+const LEFT_OUT: &str = "[steps of this turn are left out here]";
+const MESSAGE_LEFT_OUT: &str = "[this message is left out here: there is no room for it]";
 
 /// Returns the user message of a turn: it names the conversation, the turn and the script of the model.
 pub(crate) fn words_of_user(conversation: &str, number: usize, script: Script) -> String {

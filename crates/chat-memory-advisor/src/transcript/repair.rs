@@ -8,9 +8,10 @@ use advisor_core::{
 };
 use conversation_store::{Entry, EntryKind, Snapshot, last_end, same_turn};
 
+use crate::INTERRUPTED;
 use crate::transcript::texts::after_interruption;
-use crate::{
-    CONTINUED_WITHOUT_RESULTS, INTERRUPTED, MESSAGE_REFUSED, NO_ANSWER, NOT_RUN, NOT_STARTED, RESULT_REFUSED,
+use crate::transcript::texts::{
+    CONTINUED_WITHOUT_RESULTS, MESSAGE_REFUSED, NO_ANSWER, NOT_RUN, NOT_STARTED, RESULT_REFUSED,
 };
 
 /// Returns the transcript of a log, which is valid for every log. A pure function.
@@ -18,19 +19,19 @@ use crate::{
 /// - A rolled-back turn is left out.
 /// - A call without a result gets an error result. It is [`VERIFY_BEFORE_RETRYING`](crate::VERIFY_BEFORE_RETRYING)
 ///   if the tool must not run twice and the start of the call is in the log. Otherwise it is
-///   [`NOT_RUN`](crate::NOT_RUN) if the turn completed, so that the call is client-side, else
+///   `not run: the conversation went on without it` if the turn completed, so that the call is client-side, else
 ///   [`OUTCOME_UNKNOWN`](crate::OUTCOME_UNKNOWN). The messages that begin the next turn may answer the calls that
 ///   end a turn.
 /// - Results are in call order; the first one for a call counts. Results without a call, empty answers, system
 ///   messages and ephemeral messages are left out.
-/// - Messages whose content the provider refused are replaced by [`MESSAGE_REFUSED`](crate::MESSAGE_REFUSED) and
-///   [`RESULT_REFUSED`](crate::RESULT_REFUSED), so that they are not sent again. They are those since the turn's last
-///   answer, and the turn is closed with [`NO_ANSWER`](crate::NO_ANSWER).
+/// - Messages whose content the provider refused are replaced by `[this message is left out here: the provider refused its content]` and
+///   `[the call has a result, which is left out here: the provider refused its content]`, so that they are not sent again. They are those since the turn's last
+///   answer, and the turn is closed with `[no answer]`.
 /// - A turn that failed, was interrupted or never ended is closed with the text that had been shown and
 ///   [`INTERRUPTED`](crate::INTERRUPTED). It stays as it is if its last message is an answer and nothing was shown
 ///   after it.
-/// - A turn that completed without an answer is closed with [`NO_ANSWER`](crate::NO_ANSWER), or with
-///   [`CONTINUED_WITHOUT_RESULTS`](crate::CONTINUED_WITHOUT_RESULTS) if it has client-side calls.
+/// - A turn that completed without an answer is closed with `[no answer]`, or with
+///   `[the conversation went on without these results]` if it has client-side calls.
 ///
 /// So every turn ends with an answer, and no two user messages follow each other unless the log has them so within
 /// one turn. A valid transcript stays as it is, and repairing twice changes nothing more.

@@ -2,7 +2,7 @@
 
 use advisor_core::{Message, Role};
 
-use crate::{LEFT_OUT, MESSAGE_LEFT_OUT};
+use crate::transcript::texts::{LEFT_OUT, MESSAGE_LEFT_OUT};
 
 /// Returns the placeholders for what is left out of a turn: for the rounds between two user messages, for the user
 /// messages before the final answer, and for the final answer.

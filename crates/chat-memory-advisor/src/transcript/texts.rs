@@ -3,32 +3,32 @@
 use advisor_core::Text;
 
 /// The result of a call in an answer that the turn did not continue with.
-pub const NOT_STARTED: &str = "not started: the turn did not go on with this answer";
+pub(crate) const NOT_STARTED: &str = "not started: the turn did not go on with this answer";
 
 /// The result of a client-side call that never got one. A caller that runs such calls records their start; a
 /// started call without a result gets [`VERIFY_BEFORE_RETRYING`](crate::VERIFY_BEFORE_RETRYING) instead.
-pub const NOT_RUN: &str = "not run: the conversation went on without it";
+pub(crate) const NOT_RUN: &str = "not run: the conversation went on without it";
 
 /// The text at the end of a turn with client-side calls, of which some were not answered.
-pub const CONTINUED_WITHOUT_RESULTS: &str = "[the conversation went on without these results]";
+pub(crate) const CONTINUED_WITHOUT_RESULTS: &str = "[the conversation went on without these results]";
 
 /// The text at the end of an interrupted turn, after the shown part of its answer.
 pub const INTERRUPTED: &str = "[interrupted]";
 
 /// The text in place of an empty answer.
-pub const NO_ANSWER: &str = "[no answer]";
+pub(crate) const NO_ANSWER: &str = "[no answer]";
 
 /// The text in place of all rounds between two user messages, if they are left out.
-pub const LEFT_OUT: &str = "[steps of this turn are left out here]";
+pub(crate) const LEFT_OUT: &str = "[steps of this turn are left out here]";
 
 /// The text in place of user messages, or of an answer, that are too large for the window.
-pub const MESSAGE_LEFT_OUT: &str = "[this message is left out here: there is no room for it]";
+pub(crate) const MESSAGE_LEFT_OUT: &str = "[this message is left out here: there is no room for it]";
 
 /// The text in place of a message whose content the provider refused.
-pub const MESSAGE_REFUSED: &str = "[this message is left out here: the provider refused its content]";
+pub(crate) const MESSAGE_REFUSED: &str = "[this message is left out here: the provider refused its content]";
 
 /// The text in place of a tool's result whose content the provider refused.
-pub const RESULT_REFUSED: &str =
+pub(crate) const RESULT_REFUSED: &str =
     "[the call has a result, which is left out here: the provider refused its content]";
 
 /// The line above a summary.

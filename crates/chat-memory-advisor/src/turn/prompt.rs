@@ -7,8 +7,8 @@ use std::hash::{Hash, Hasher};
 
 use advisor_core::{CallStart, Message, MessageList, Result, Role};
 
-use crate::NO_ANSWER;
 use crate::transcript::repair::{OpenCalls, Pieces, results_first};
+use crate::transcript::texts::NO_ANSWER;
 use crate::transcript::window::{Fitted, Measure};
 
 /// The messages for the model in a turn: the view of the conversation, and the messages that the turn adds.

@@ -57,7 +57,7 @@ async fn completed_turn_whose_start_failed_is_stored_whole() {
 
 #[tokio::test]
 async fn law_m1_missing_answer_stands_between_two_user_messages() {
-    let no_answer = crate::NO_ANSWER;
+    let no_answer = crate::transcript::texts::NO_ANSWER;
     for (between, stored) in [
         (Step::Answer, vec!["u", no_answer, "v", no_answer, "w"]),
         (Step::Injected, vec!["u", no_answer, "v", "w"]),

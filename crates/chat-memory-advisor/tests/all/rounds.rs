@@ -7,10 +7,12 @@ use advisor_core::{
     Message, MessageList, Phase, Placement, Record, Step, ToolCall, ToolResult, TurnEnd, TurnId, from_fn,
 };
 use advisor_testkit::{Answer, ScriptedModel};
-use chat_memory_advisor::{ChatMemoryAdvisor, NOT_RUN};
+use chat_memory_advisor::ChatMemoryAdvisor;
 
 use crate::store::TestStore;
 use crate::support::{Rounds, ask, builder, client, key, log_words, plain, read_until, sent, turn, words};
+
+const NOT_RUN: &str = "not run: the conversation went on without it";
 
 const PLACES: [Phase; 2] = [Phase::Round, Phase::Turn];
 

@@ -6,12 +6,14 @@ use advisor_core::{
 };
 use advisor_testkit::validate_transcript;
 use advisor_testkit::{Answer, Gate, ScriptedModel};
-use chat_memory_advisor::{ChatMemoryAdvisor, MESSAGE_LEFT_OUT, OnBusy, Window};
+use chat_memory_advisor::{ChatMemoryAdvisor, OnBusy, Window};
 use conversation_store::{ConversationStore, InMemoryStore, ReadRange};
 use futures::StreamExt;
 
 use crate::store::TestStore;
 use crate::support::{Rounds, ask, builder, client, key, log_words, plain, read_until, sent, turn, words};
+
+const MESSAGE_LEFT_OUT: &str = "[this message is left out here: there is no room for it]";
 
 fn memory() -> (ChatMemoryAdvisor, TestStore) {
     let store = TestStore::default();

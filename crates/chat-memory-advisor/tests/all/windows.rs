@@ -3,10 +3,12 @@
 use advisor_core::{ErrorKind, Message, Phase};
 use advisor_testkit::Answer;
 use advisor_testkit::validate_transcript;
-use chat_memory_advisor::{ChatMemoryAdvisor, MESSAGE_LEFT_OUT, OnOverflow, Window};
+use chat_memory_advisor::{ChatMemoryAdvisor, OnOverflow, Window};
 use conversation_store::{ConversationStore, InMemoryStore, ReadRange};
 
 use crate::support::{ask, client, key, log_words, sent};
+
+const MESSAGE_LEFT_OUT: &str = "[this message is left out here: there is no room for it]";
 
 fn rounds(count: usize) -> impl Iterator<Item = Answer> {
     let answer = |round| Answer::from_calls([(format!("{round}").as_str(), "f", "{}")]);

@@ -8,7 +8,8 @@ use crate::tests::{
     answer, any_log, calls, client_side_end, completed, interrupted, log, ordinary_log, result, rolled_back,
     started, user, words,
 };
-use crate::{CONTINUED_WITHOUT_RESULTS, NO_ANSWER, NOT_RUN, OUTCOME_UNKNOWN, VERIFY_BEFORE_RETRYING};
+use crate::transcript::texts::{CONTINUED_WITHOUT_RESULTS, NO_ANSWER, NOT_RUN};
+use crate::{OUTCOME_UNKNOWN, VERIFY_BEFORE_RETRYING};
 use advisor_testkit::validate_transcript;
 
 fn repaired(turns: &[(&str, Vec<EntryKind>)]) -> String {

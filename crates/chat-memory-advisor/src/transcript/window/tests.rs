@@ -6,10 +6,11 @@ use advisor_core::Role;
 use proptest::prelude::*;
 
 use super::*;
+use crate::repair;
 use crate::tests::{Course, answer, any_courses, counted, log_of, plan_start, turn, user, words};
 use crate::transcript::repair::{Repair, results_first};
+use crate::transcript::texts::{LEFT_OUT, MESSAGE_LEFT_OUT};
 use crate::turn::start::{LoadedConversation, StartOutcome, StartPlan};
-use crate::{LEFT_OUT, MESSAGE_LEFT_OUT, repair};
 use advisor_testkit::validate_transcript;
 use conversation_store::{ReadRange, Snapshot};
 
@@ -194,7 +195,7 @@ mod filling {
     use super::*;
     use crate::tests::{answer, calls, counted, result, user, words};
     use crate::transcript::repair::is_answer;
-    use crate::{LEFT_OUT, MESSAGE_LEFT_OUT};
+    use crate::transcript::texts::{LEFT_OUT, MESSAGE_LEFT_OUT};
 
     /// Returns the messages sent of these turns, where a placeholder counts five.
     fn sent(turns: &[Vec<Message>], room: usize) -> String {

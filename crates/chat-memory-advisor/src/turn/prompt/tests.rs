@@ -8,7 +8,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::tests::{answer, any_courses, calls, counted, log_of, result, user, words};
 use crate::transcript::repair::Repair;
-use crate::{MESSAGE_LEFT_OUT, NOT_RUN, NOT_STARTED, OUTCOME_UNKNOWN, OnOverflow, Window};
+use crate::transcript::texts::{MESSAGE_LEFT_OUT, NOT_RUN, NOT_STARTED};
+use crate::{OUTCOME_UNKNOWN, OnOverflow, Window};
 use advisor_testkit::validate_transcript;
 
 fn prompt_of(system: Vec<Message>, messages: Vec<Message>) -> Prompt {

@@ -14,7 +14,8 @@ use crate::tests::{
     started, stored, turn, turn_memory, user, words,
 };
 use crate::transcript::summary::tests::summarizer;
-use crate::{CONTINUED_WITHOUT_RESULTS, INTERRUPTED, MESSAGE_LEFT_OUT, NOT_RUN, Window, repair};
+use crate::transcript::texts::{CONTINUED_WITHOUT_RESULTS, MESSAGE_LEFT_OUT, NOT_RUN};
+use crate::{INTERRUPTED, Window, repair};
 use advisor_testkit::validate_transcript;
 
 fn planned(log: &[Entry], said: &[Message], unfinished: &[UnfinishedTurn]) -> Result<StartPlan> {

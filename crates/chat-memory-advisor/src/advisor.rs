@@ -34,7 +34,7 @@ use crate::{OnBusy, OnOverflow, Summarizer, TokenCounter, Window};
 ///
 /// The model is sent the request's system messages, the view of the conversation and the messages of the turn, and
 /// nothing else. A message whose content the provider refused ([`InvalidInput`](advisor_core::ErrorKind::InvalidInput))
-/// stays stored, and later turns are sent `[this message is left out here: the provider refused its content]` in its place.
+/// stays stored, and later turns are sent a text in its place that says so.
 ///
 /// # Cancellation
 /// Each append is atomic. A dropped turn is closed with the text that had been shown. That happens at once if the

@@ -9,9 +9,9 @@ use advisor_core::{
 use conversation_store::{Entry, EntryKind, Snapshot, last_end, same_turn};
 
 use crate::INTERRUPTED;
-use crate::transcript::texts::after_interruption;
 use crate::transcript::texts::{
     CONTINUED_WITHOUT_RESULTS, MESSAGE_REFUSED, NO_ANSWER, NOT_RUN, NOT_STARTED, RESULT_REFUSED,
+    after_interruption,
 };
 
 /// Returns the transcript of a log, which is valid for every log. A pure function.
@@ -24,9 +24,8 @@ use crate::transcript::texts::{
 ///   end a turn.
 /// - Results are in call order; the first one for a call counts. Results without a call, empty answers, system
 ///   messages and ephemeral messages are left out.
-/// - Messages whose content the provider refused are replaced by `[this message is left out here: the provider refused its content]` and
-///   `[the call has a result, which is left out here: the provider refused its content]`, so that they are not sent again. They are those since the turn's last
-///   answer, and the turn is closed with `[no answer]`.
+/// - Messages whose content the provider refused are replaced by texts that say so, so that they are not sent again.
+///   They are those since the turn's last answer, and the turn is closed with `[no answer]`.
 /// - A turn that failed, was interrupted or never ended is closed with the text that had been shown and
 ///   [`INTERRUPTED`](crate::INTERRUPTED). It stays as it is if its last message is an answer and nothing was shown
 ///   after it.

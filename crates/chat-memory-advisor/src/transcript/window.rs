@@ -21,8 +21,7 @@ use crate::{ApproximateTokens, Summarizer, TokenCounter};
 /// 3. The space that is left goes to those rounds, the latest first.
 ///
 /// If the user messages of one turn are larger than the space, the oldest of them are left out. If none of them
-/// fits, `[this message is left out here: there is no room for it]` replaces them. It also replaces a final answer that is
-/// larger than the space. A turn is left out if neither fits.
+/// fits, a text that says so replaces them. It also replaces a final answer that is larger than the space. A turn is left out if neither fits.
 ///
 /// What is sent begins with a message of the user, as some models demand, if the turns do. For that, the placeholder for the
 /// question of the last answer may exceed the window, if nothing else before the running turn fits.

@@ -6,8 +6,7 @@ mod tests;
 use advisor_core::{ChatModel, ChatRequest, ChunkStream, Error, Result, SchemaSupport, Text, async_trait};
 use bytes::Bytes;
 use http::{HeaderName, Uri};
-use provider_http::exchange::Call;
-use provider_http::server::{Authorization, Server, Variables, path_segment};
+use provider_http::server::{Authorization, Call, Server, Variables, path_segment};
 
 use crate::answer::GenerateContent;
 use crate::request::{self, Body, Form};

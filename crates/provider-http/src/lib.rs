@@ -1,9 +1,9 @@
 #![doc = include_str!("../README.md")]
 //!
-//! A [`Server`](server::Server) has the address, the key and the headers, and makes a [`Call`](exchange::Call) of a
-//! request body. Its [`HttpClient`](exchange::HttpClient) does what all providers share:
+//! A [`Server`](server::Server) has the address, the key and the headers, and makes a [`Call`](server::Call) of a
+//! request body. It does what all providers share:
 //!
-//! - sends it with a [`Transport`](transport::Transport) under [`Timeouts`](timeouts::Timeouts), and retries
+//! - sends the call with a [`Transport`](transport::Transport) under [`Timeouts`](timeouts::Timeouts), and retries
 //!   according to a [`Backoff`](backoff::Backoff);
 //! - decodes the answer with an [`AnswerDecoder`](answer::AnswerDecoder), which knows event streams and lines of JSON;
 //! - types every [`failure`], and passes text from a server through [`Redaction`](redaction::Redaction) before it
@@ -22,7 +22,6 @@
 pub mod answer;
 pub mod backoff;
 mod error;
-pub mod exchange;
 pub mod failure;
 mod joined_text;
 pub mod json;

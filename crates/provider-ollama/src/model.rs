@@ -8,10 +8,9 @@ use std::error::Error as _;
 use std::sync::Arc;
 
 use advisor_core::{ChatModel, ChatRequest, ChunkStream, Error, Result, SchemaSupport, Text, async_trait};
-use provider_http::exchange::Call;
 use provider_http::failure::ProviderError;
 use provider_http::names::{NameRule, ToolNames};
-use provider_http::server::{Authorization, EnvSettings, Server, Variables};
+use provider_http::server::{Authorization, Call, EnvSettings, Server, Variables};
 
 use crate::answer::OllamaChat;
 use crate::request;

@@ -5,8 +5,7 @@ mod wire;
 use std::num::NonZeroUsize;
 
 use advisor_core::{Embedding, EmbeddingModel, Error, Result, Text, async_trait};
-use provider_http::exchange::Call;
-use provider_http::server::{Server, Variables, path_segment};
+use provider_http::server::{Call, Server, Variables, path_segment};
 
 use crate::model::OPENAI;
 use crate::profile::{Endpoint, Profile};

@@ -5,8 +5,7 @@ mod tests;
 
 use advisor_core::{ChatModel, ChatRequest, ChunkStream, Result, SchemaSupport, Text, async_trait};
 use bytes::Bytes;
-use provider_http::exchange::Call;
-use provider_http::server::{Server, Variables, path_segment};
+use provider_http::server::{Call, Server, Variables, path_segment};
 
 use crate::answer::ChatCompletions;
 use crate::profile::{Endpoint, Profile};

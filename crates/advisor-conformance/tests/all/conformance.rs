@@ -10,18 +10,16 @@ use std::sync::Arc;
 
 use advisor_conformance::provider::{self, AnswerPart, WireFamily};
 use advisor_core::{
-    ChatModel, ChatRequest, ChunkStream, Delta, DeltaKind, FinishReason, MessageAggregator, MessageContent,
-    Result, ToolCall, ToolCallDelta, ToolDefinition, Usage, async_trait,
+    ChatModel, ChatRequest, ChunkStream, Delta, DeltaKind, FinishReason, MessageContent, Result, ToolCall,
+    ToolCallDelta, ToolDefinition, Usage, async_trait,
 };
 use bytes::Bytes;
 use futures::channel::mpsc;
 use futures::{FutureExt, StreamExt};
-use http::{HeaderMap, Uri};
 use provider_http::answer::{AnswerEvent, Framing, Meaning, WireFormat};
 use provider_http::backoff::Backoff;
-use provider_http::exchange::{Call, HttpClient};
 use provider_http::names::{NameRule, ToolNames};
-use provider_http::redaction::Redaction;
+use provider_http::server::{Authorization, Server};
 use provider_http::transport::{ByteStream, ReqwestTransport, Transport, TransportError};
 use serde_json::{Value, json};
 
@@ -168,14 +166,14 @@ struct Family(Fault);
 impl WireFamily for Family {
     fn model(&self, url: &str) -> Arc<dyn ChatModel> {
         let retries = if self.0 == Fault::Retries { Backoff::default() } else { Backoff::none() };
-        let http = HttpClient::default().with_retries(retries);
+        let server = Server::new(url, Authorization::Bearer).with_retries(retries);
         let inner = || ReqwestTransport::new(None).expect("a transport");
-        let http = match self.0 {
-            Fault::LosesPieces => http.with_transport(Lossy(inner())),
-            Fault::ReadsOnAfterDrop => http.with_transport(ReadingOn(inner())),
-            _ => http,
+        let server = match self.0 {
+            Fault::LosesPieces => server.with_transport(Lossy(inner())),
+            Fault::ReadsOnAfterDrop => server.with_transport(ReadingOn(inner())),
+            _ => server,
         };
-        Arc::new(MadeUpModel { http, uri: url.parse().expect("a URL"), fault: self.0 })
+        Arc::new(MadeUpModel { server, fault: self.0 })
     }
 
     fn write(&self, parts: &[AnswerPart]) -> Option<Vec<Bytes>> {
@@ -210,8 +208,7 @@ fn lines(part: &AnswerPart) -> String {
 }
 
 struct MadeUpModel {
-    http: HttpClient,
-    uri: Uri,
+    server: Server,
     fault: Fault,
 }
 
@@ -237,13 +234,13 @@ impl ChatModel for MadeUpModel {
         };
         let tools: Vec<Value> = request.tools.definitions().map(tool).collect();
         let body = json!({ "messages": messages, "tools": tools }).to_string().into();
-        let call = Call::new(self.uri.clone(), HeaderMap::new(), body);
+        let call = self.server.call("/answer", &[], body)?;
         let call = match self.fault {
             Fault::ForgetsNames => call,
             _ => call.with_tools(Arc::new(names)),
         };
-        let aggregator = MessageAggregator::with_settings(request.round, request.aggregator_settings());
-        self.http.stream(&call, &Redaction::default(), || MadeUp::new(self.fault), aggregator).await
+        let settings = request.aggregator_settings();
+        self.server.stream(&call, request.round, settings, || MadeUp::new(self.fault)).await
     }
 }
 

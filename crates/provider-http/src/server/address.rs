@@ -86,12 +86,13 @@ fn is_version(segment: &str) -> bool {
 /// Returns the host and port of the base URL. Any other part of it may hold a key.
 pub(super) fn host(base_url: &str) -> String {
     let uri = base_url.trim().parse::<Uri>().ok();
-    let host = uri.as_ref().and_then(|uri| Some((uri.host()?, uri.port_u16())));
-    match host {
-        Some((host, Some(port))) => format!("{host}:{port}"),
-        Some((host, None)) => host.to_owned(),
-        None => String::from("invalid"),
-    }
+    uri.as_ref().and_then(authority).unwrap_or_else(|| "invalid".to_owned())
+}
+
+/// Returns the host and port of an address; `None` if it has no host.
+pub(super) fn authority(uri: &Uri) -> Option<String> {
+    let host = uri.host()?;
+    Some(uri.port_u16().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")))
 }
 
 /// Returns the headers of every request, apart from the caller's. The key must be marked as sensitive.

@@ -1,46 +1,58 @@
-//! The server behind a model: its address, its key, its headers, and the client that calls it.
+//! `Server`: the address, the key and the headers of the server behind a model. It sends calls and streams their answers.
 //!
 //! A model of any provider has a field `server: `[`Server`]. The macro
 //! [`server_setters!`](crate::server_setters) gives it the setters that all models have, and [`Variables`] reads its
 //! settings from the environment.
 
 mod address;
+mod call;
+mod delta_stream;
 mod setters;
 #[cfg(test)]
 mod tests;
 mod variables;
+mod whole_answer;
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 #[doc(no_inline)]
-pub use advisor_core::{AggregatorLimits, Error, Result, Text};
-use advisor_core::{AggregatorSettings, ChunkStream, MessageAggregator};
+pub use advisor_core::{AggregatorLimits, Result, Text};
+use advisor_core::{AggregatorSettings, ChunkStream, Error, MessageAggregator};
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Uri};
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri};
 use percent_encoding::percent_decode_str;
 use secrecy::ExposeSecret;
 #[doc(no_inline)]
 pub use secrecy::SecretString;
 use serde::de::DeserializeOwned;
 
-use crate::answer::WireFormat;
-use crate::backoff::Backoff;
-use crate::exchange::{Call, HttpClient};
+use crate::answer::{AnswerDecoder, WireFormat};
+use crate::backoff::{Backoff, Waits};
+use crate::failure::{Failures, Logged, Report};
 use crate::local::is_local;
 pub use crate::path_segment::path_segment;
-use crate::redaction::Redaction;
+use crate::redaction::{Redaction, ServerWords};
 use crate::sse::SseLimits;
-use crate::timeouts::Timeouts;
-use crate::transport::Transport;
+use crate::timeouts::{self, Timeouts, UnreadBody};
+use crate::transport::{ReqwestTransport, Transport};
 pub use address::Authorization;
+pub use call::Call;
+use delta_stream::DeltaStream;
 pub use variables::{EnvSettings, Variables};
+
+/// The most bytes read of a response that reports a failure.
+const LONGEST_REPORT: usize = 64 << 10;
+
+const COMPRESSED: &str = "the provider's answer is compressed, which was not asked for; switch compression off for this \
+    address at the server, or at the proxy in front of it";
 
 /// The words before a secret in a header.
 const SCHEMES: [&str; 4] = ["bearer", "basic", "token", "key"];
 
-/// A server: base URL, key, headers, and the client that calls it. Cheap to clone; clones share their connections.
+/// A server: base URL, key, headers, and how it is called. Cheap to clone; clones share their connections.
 ///
 /// The key, the values of the caller's headers and those in the query of the base URL are secrets. They appear in no
 /// `Debug`, log or error, nor does any other part of the base URL beside its host.
@@ -55,7 +67,8 @@ const SCHEMES: [&str; 4] = ["bearer", "basic", "token", "key"];
 /// # Errors
 /// An unusable base URL, key or header is an error of kind
 /// [`Configuration`](advisor_core::ErrorKind::Configuration), by [`validate`](Self::validate) or the first call.
-/// The message shows none of them. For errors of a call see [`HttpClient`].
+/// The message shows none of them. Errors of a call are typed, see [`ErrorKind`](advisor_core::ErrorKind). If the server
+/// gave a reason, a [`ProviderError`](crate::failure::ProviderError) is the source.
 ///
 /// # Example
 /// ```
@@ -82,8 +95,14 @@ pub struct Server {
     api_headers: HeaderMap,
     /// The caller's headers.
     headers: Vec<(String, SecretString)>,
-    http: HttpClient,
+    timeouts: Timeouts,
+    retries: Backoff,
+    limits: SseLimits,
     answer_limits: AggregatorLimits,
+    /// The caller's transport.
+    transport: Option<Arc<dyn Transport>>,
+    /// The default transport, created by the first request.
+    reqwest: Arc<OnceLock<ReqwestTransport>>,
     /// The secrets to redact, collected from key, headers and base URL at first use.
     redaction: Arc<OnceLock<Redaction>>,
 }
@@ -97,8 +116,12 @@ impl Server {
             api_key: None,
             api_headers: HeaderMap::new(),
             headers: Vec::new(),
-            http: HttpClient::default(),
+            timeouts: Timeouts::default(),
+            retries: Backoff::default(),
+            limits: SseLimits::default(),
             answer_limits: AggregatorLimits::default(),
+            transport: None,
+            reqwest: Arc::default(),
             redaction: Arc::default(),
         }
     }
@@ -134,22 +157,24 @@ impl Server {
 
     /// Sets the timeouts.
     pub fn with_timeouts(self, timeouts: Timeouts) -> Self {
-        Self { http: self.http.with_timeouts(timeouts), ..self }
+        // The transport takes the connect timeout when it is created.
+        let same = self.timeouts.connect_timeout == timeouts.connect_timeout;
+        let reqwest = if same { self.reqwest } else { Arc::default() };
+        Self { timeouts, reqwest, ..self }
     }
 
-    /// Sets the schedule of retries, see [`HttpClient::with_retries`].
+    /// Sets the schedule of retries.
+    ///
+    /// A request is retried after a transient failure: no connection, a timeout, 429, 5xx, or an error in place
+    /// of the answer. The server's `Retry-After` takes precedence over the schedule; beyond
+    /// [`Backoff::max_retry_after`], the error comes at once. Nothing is retried once a part of the answer was shown.
     pub fn with_retries(self, retries: Backoff) -> Self {
-        Self { http: self.http.with_retries(retries), ..self }
+        Self { retries, ..self }
     }
 
-    /// Sets a function that is told of waits, see [`HttpClient::with_wait_notice`].
-    pub fn with_wait_notice(self, notice: impl Fn(&Error, Duration) + Send + Sync + 'static) -> Self {
-        Self { http: self.http.with_wait_notice(notice), ..self }
-    }
-
-    /// Sets the bounds for lines and events, see [`HttpClient::with_limits`].
+    /// Sets the bounds for lines and events. The bound for an event also applies to a JSON value.
     pub fn with_limits(self, limits: SseLimits) -> Self {
-        Self { http: self.http.with_limits(limits), ..self }
+        Self { limits, ..self }
     }
 
     /// Sets the bounds for an answer.
@@ -164,7 +189,7 @@ impl Server {
 
     /// Sets the transport, which is responsible for its own connect timeout.
     pub fn with_transport(self, transport: impl Transport) -> Self {
-        Self { http: self.http.with_transport(transport), ..self }
+        Self { transport: Some(Arc::new(transport)), ..self }
     }
 
     /// Checks the base URL, the key and the headers, so that a program can refuse them before its first request.
@@ -187,18 +212,16 @@ impl Server {
         let uri = address::join(&self.base_url, path, query)?;
         let mut headers = address::headers(&self.api_headers, self.key_header()?);
         address::add_own(&mut headers, &self.headers)?;
-        Ok(Call::new(uri, headers, body))
+        Ok(Call { uri, headers, body, tools: None })
     }
 
     fn key_header(&self) -> Result<Option<(HeaderName, HeaderValue)>> {
         self.api_key.as_ref().map(|key| self.authorization.header(key)).transpose()
     }
 
-    /// Sends the call, and streams the answer in the given round. `settings` apply to its aggregation, with the
-    /// limits of this server. `format` makes the state of one attempt.
-    ///
-    /// # Errors
-    /// See [`HttpClient::stream`].
+    /// Sends the call, and streams the answer in the given round. Retries while nothing was shown and the failure is
+    /// transient. `settings` apply to the aggregation, with the limits of this server. `format` makes the state of one
+    /// attempt.
     pub async fn stream<W: WireFormat>(
         &self,
         call: &Call,
@@ -208,15 +231,94 @@ impl Server {
     ) -> Result<ChunkStream> {
         settings.limits = self.answer_limits;
         let aggregator = MessageAggregator::with_settings(round, settings);
-        self.http.stream(call, self.redaction(), format, aggregator).await
+        let mut attempts = self.attempts();
+        loop {
+            match self.deltas(call, format(), attempts.begin()).await {
+                Ok(deltas) => return Ok(ChunkStream::from_deltas(aggregator, deltas)),
+                Err(error) => attempts.wait_after(error).await?,
+            }
+        }
     }
 
-    /// Sends the call, and reads the answer whole, as one JSON value.
+    async fn deltas<W: WireFormat>(&self, call: &Call, format: W, attempt: u32) -> Result<DeltaStream<W>> {
+        let (headers, body) = self.send(call, attempt, W::read_report).await?;
+        let content_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let decoder = AnswerDecoder::new(format, self.limits, self.redaction().clone())
+            .with_content_type(content_type.unwrap_or_default());
+        let decoder = call.tools.iter().cloned().fold(decoder, AnswerDecoder::with_tools);
+        let mut deltas = DeltaStream::new(body.into_answer(), decoder, &self.timeouts);
+        deltas.begin().await?;
+        Ok(deltas)
+    }
+
+    /// Sends the call, and reads the answer whole, as one JSON value. Retries while the failure is transient.
+    ///
+    /// The bound for an event limits the body, and [`Timeouts`] apply: the first byte, each further one, and the whole
+    /// body.
     ///
     /// # Errors
-    /// See [`HttpClient::json`].
+    /// JSON of another form is an error of kind [`Protocol`](advisor_core::ErrorKind::Protocol).
     pub async fn json<T: DeserializeOwned>(&self, call: &Call) -> Result<T> {
-        self.http.json(call, self.redaction()).await
+        let failures = Failures::new(self.redaction().clone());
+        let mut attempts = self.attempts();
+        loop {
+            let answer = match self.send(call, attempts.begin(), whole_answer::read_report).await {
+                Ok((_, body)) => {
+                    whole_answer::read(body.into_answer(), &self.timeouts, self.limits.event, &failures).await
+                }
+                Err(error) => Err(error),
+            };
+            match answer {
+                Ok(answer) => return Ok(answer),
+                Err(error) => attempts.wait_after(error).await?,
+            }
+        }
+    }
+
+    fn attempts(&self) -> Attempts {
+        Attempts { waits: self.retries.waits(), number: 0 }
+    }
+
+    /// Sends the call once. Returns the headers and the body of a successful response. `read` finds the error in the
+    /// body of another one.
+    async fn send(
+        &self,
+        call: &Call,
+        attempt: u32,
+        read: fn(&str) -> Option<Report>,
+    ) -> Result<(HeaderMap, UnreadBody)> {
+        let failures = Failures::new(self.redaction().clone());
+        let mut request = Request::new(call.body.clone());
+        *request.method_mut() = Method::POST;
+        *request.uri_mut() = call.uri.clone();
+        *request.headers_mut() = call.headers.clone();
+        tracing::debug!(attempt, host = call.host(), bytes = call.body.len(), "asking the model");
+
+        let response = timeouts::send(self.transport()?, request, &self.timeouts).await;
+        let response = response.map_err(|error| failures.transport(error))?;
+        let (head, body) = response.into_parts();
+        tracing::debug!(attempt, status = head.status.as_u16(), "the provider answers");
+        let compressed = is_compressed(&head.headers);
+        if !head.status.is_success() {
+            let report = if compressed { Vec::new() } else { body.into_report(LONGEST_REPORT).await };
+            return Err(failures.response(head.status, &head.headers, &report, read));
+        }
+        if compressed {
+            return Err(failures.protocol(None, COMPRESSED, &ServerWords::default()));
+        }
+        Ok((head.headers, body))
+    }
+
+    fn transport(&self) -> Result<&dyn Transport> {
+        if let Some(transport) = &self.transport {
+            return Ok(&**transport);
+        }
+        if let Some(transport) = self.reqwest.get() {
+            return Ok(transport);
+        }
+        let transport = ReqwestTransport::new(self.timeouts.connect_timeout)
+            .map_err(|error| Failures::default().transport(error))?;
+        Ok(self.reqwest.get_or_init(|| transport))
     }
 
     /// Returns the redaction of this server's secrets. Clones share it until a setting with a secret changes.
@@ -264,12 +366,60 @@ impl Server {
     }
 }
 
-/// Shows the host, but neither the key nor the headers nor the rest of the base URL.
+/// The attempts of one call.
+struct Attempts {
+    waits: Waits,
+    number: u32,
+}
+
+impl Attempts {
+    /// Returns the number of the next attempt.
+    fn begin(&mut self) -> u32 {
+        self.number += 1;
+        self.number
+    }
+
+    /// Waits before the next attempt.
+    ///
+    /// # Errors
+    /// The error of the last attempt, if no other one follows.
+    async fn wait_after(&mut self, error: Error) -> Result<()> {
+        let wait = if error.is_retryable() { self.waits.next_wait(error.retry_after()) } else { None };
+        log(self.number, &error, wait);
+        tokio::time::sleep(wait.ok_or(error)?).await;
+        Ok(())
+    }
+}
+
+/// Logs that an attempt failed, the reason without any content, and whether another attempt follows.
+fn log(attempt: u32, error: &Error, wait: Option<Duration>) {
+    let (kind, Logged { status, code, kind: r#type, param }) = (error.kind(), Logged::from_error(error));
+    match wait {
+        None => tracing::warn!(attempt, ?kind, status, code, r#type, param, "the model call failed"),
+        Some(wait) => {
+            let wait_ms = wait.as_millis() as u64;
+            tracing::warn!(attempt, ?kind, status, code, r#type, param, wait_ms, "asking the model again");
+        }
+    }
+}
+
+/// Checks whether the body is compressed. Other codings in the header, such as character sets, do not count.
+fn is_compressed(headers: &HeaderMap) -> bool {
+    let named = headers.get_all(CONTENT_ENCODING).into_iter().filter_map(|value| value.to_str().ok());
+    named.flat_map(|value| value.split(',')).any(|coding| {
+        let compressions = ["gzip", "x-gzip", "deflate", "br", "zstd", "compress", "x-compress"];
+        compressions.iter().any(|compression| coding.trim().eq_ignore_ascii_case(compression))
+    })
+}
+
+/// Shows the host and the settings, but neither the key nor the headers nor the rest of the base URL.
 impl fmt::Debug for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Server")
             .field("host", &address::host(&self.base_url))
-            .field("http", &self.http)
+            .field("timeouts", &self.timeouts)
+            .field("retries", &self.retries)
+            .field("limits", &self.limits)
             .finish_non_exhaustive()
     }
 }

@@ -93,19 +93,6 @@ macro_rules! server_setters {
             self
         }
 
-        /// Sets a function that is told of each wait before another attempt: the error of the last one, and the wait. It
-        /// must not block.
-        pub fn with_wait_notice(
-            mut self,
-            notice: impl ::std::ops::Fn(&$crate::server::Error, ::std::time::Duration)
-            + ::std::marker::Send
-            + ::std::marker::Sync
-            + 'static,
-        ) -> Self {
-            self.server = self.server.with_wait_notice(notice);
-            self
-        }
-
         /// Sets the bounds for lines and events. The bound for an event also applies to a JSON value.
         pub fn with_limits(mut self, limits: $crate::sse::SseLimits) -> Self {
             self.server = self.server.with_limits(limits);

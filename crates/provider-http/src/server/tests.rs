@@ -86,6 +86,20 @@ fn law_r3_changed_server_copy_knows_its_own_secrets() {
 }
 
 #[test]
+fn transport_is_shared_until_connect_timeout_changes() {
+    let server = at("v1");
+    let place = |server: &Server| {
+        server.transport().expect("a transport");
+        Arc::as_ptr(&server.reqwest)
+    };
+    assert_eq!(place(&server), place(&server.clone()));
+    let timeouts = Timeouts { idle_timeout: None, ..Timeouts::default() };
+    assert_eq!(place(&server), place(&server.clone().with_timeouts(timeouts)));
+    let others = Timeouts { connect_timeout: None, ..timeouts };
+    assert_ne!(place(&server), place(&server.clone().with_timeouts(others)));
+}
+
+#[test]
 fn law_r3_debug_shows_host_and_no_secret() {
     let server =
         Server::new("https://canary:canary@host.example:8443/canary?key=canary", Authorization::Bearer)

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use advisor_core::{ChatModel, ChatRequest, ChunkStream, Result, SchemaSupport, Text, async_trait};
 use bytes::Bytes;
-use provider_http::exchange::Call;
-use provider_http::server::{Authorization, Server};
+use provider_http::server::{Authorization, Call, Server};
 use serde_json::Value;
 
 use super::answer::Responses;

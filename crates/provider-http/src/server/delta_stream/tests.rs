@@ -1,4 +1,4 @@
-//! Tests of `exchange::delta_stream`.
+//! Tests of `server::delta_stream`.
 
 use advisor_core::{
     FinishReason, Media, MessageAggregator, Opaque, Origin, ProviderData, Text, ToolCallDelta, Usage,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use advisor_core::{Delta, DeltaKind, Error, ErrorKind, Finish, FinishReason, Text, ToolCallDelta, Usage};
 use provider_http::failure::Report;
-use provider_http::names::ToolNames;
+use provider_http::names::WireNames;
 use serde_json::Value;
 
 use crate::error::Failures;
@@ -14,7 +14,7 @@ use crate::error::Failures;
 /// Turns the events of one answer into deltas.
 #[derive(Debug)]
 pub(crate) struct Converter {
-    names: Arc<ToolNames>,
+    names: Arc<WireNames>,
     /// Whether the origin was emitted. Every event repeats it.
     sent_origin: bool,
     /// The number of the choice that speaks. One answer is asked for; some servers put its calls in another choice.
@@ -24,7 +24,7 @@ pub(crate) struct Converter {
 }
 
 impl Converter {
-    pub(crate) fn new(names: Arc<ToolNames>) -> Self {
+    pub(crate) fn new(names: Arc<WireNames>) -> Self {
         Self { names, sent_origin: false, speaker: None, caller: None }
     }
 

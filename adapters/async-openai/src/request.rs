@@ -12,11 +12,11 @@ use async_openai::types::chat::{
     FunctionObject, ResponseFormat as WireFormat, ResponseFormatJsonSchema, StopConfiguration,
     ToolChoiceOptions,
 };
-use provider_http::names::{Alphabet, CallIds, IdRule, Length, NameRule, OfferedNames, ToolNames, WireNames};
+use provider_http::names::{IdRule, NameRule, WireNames};
 use provider_http::written::parameters_of;
 
 /// The call ids that OpenAI accepts.
-const IDS: IdRule = IdRule::new(Alphabet::Any, Length::UpTo(40));
+const IDS: IdRule = IdRule::UpTo(40);
 
 /// A request, and the facts needed to read the answer to it.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub(crate) struct Body {
     #[cfg(feature = "byot")]
     pub(crate) json: serde_json::Value,
     /// The names of its tools on the wire.
-    pub(crate) names: Arc<ToolNames>,
+    pub(crate) names: Arc<WireNames>,
 }
 
 /// Returns the request to `model`, unless the options name another one.
@@ -34,12 +34,8 @@ pub(crate) struct Body {
 /// # Errors
 /// Of kind `Configuration` if the client has no field for an option.
 pub(crate) fn body(request: &ChatRequest, model: &str) -> Result<Body> {
-    let offered = OfferedNames::new(request, NameRule::UP_TO_64, [].into_iter());
     let messages = request.messages.iter();
-    let wire = WireNames {
-        ids: CallIds::new(IDS, messages.clone().flat_map(WireNames::ids_in)),
-        tools: offered.names(messages.clone().flat_map(WireNames::tools_in)),
-    };
+    let wire = WireNames::new(request, IDS, NameRule::Word, &[]);
     let mut body = CreateChatCompletionRequest {
         model: request.options.model.as_deref().unwrap_or(model).to_owned(),
         messages: messages.map(|message| message::on_the_wire(message, &wire)).collect(),
@@ -51,12 +47,12 @@ pub(crate) fn body(request: &ChatRequest, model: &str) -> Result<Body> {
         ..CreateChatCompletionRequest::default()
     };
     set_options(&mut body, request)?;
-    set_tools(&mut body, request, &wire.tools);
-    complete(body, request, Arc::new(offered.complete(wire.tools)))
+    set_tools(&mut body, request, &wire);
+    complete(body, request, Arc::new(wire))
 }
 
 #[cfg(not(feature = "byot"))]
-fn complete(body: CreateChatCompletionRequest, request: &ChatRequest, names: Arc<ToolNames>) -> Result<Body> {
+fn complete(body: CreateChatCompletionRequest, request: &ChatRequest, names: Arc<WireNames>) -> Result<Body> {
     if let Some(field) = request.options.extra.keys().next() {
         return Err(Error::configuration(format!(
             "the extra field `{field}` needs the feature `byot` of model-async-openai; turn it on, or leave the field out"
@@ -67,7 +63,7 @@ fn complete(body: CreateChatCompletionRequest, request: &ChatRequest, names: Arc
 
 /// Returns the request as JSON. The extra fields come last and override others.
 #[cfg(feature = "byot")]
-fn complete(body: CreateChatCompletionRequest, request: &ChatRequest, names: Arc<ToolNames>) -> Result<Body> {
+fn complete(body: CreateChatCompletionRequest, request: &ChatRequest, names: Arc<WireNames>) -> Result<Body> {
     use serde_json::Value;
 
     let mut json = serde_json::to_value(body)
@@ -96,7 +92,7 @@ fn set_options(body: &mut CreateChatCompletionRequest, request: &ChatRequest) ->
     Ok(())
 }
 
-fn set_tools(body: &mut CreateChatCompletionRequest, request: &ChatRequest, names: &ToolNames) {
+fn set_tools(body: &mut CreateChatCompletionRequest, request: &ChatRequest, names: &WireNames) {
     let described = request.api_tools();
     // Servers refuse fields about tools if no tool is offered.
     if described.is_empty() {
@@ -105,7 +101,7 @@ fn set_tools(body: &mut CreateChatCompletionRequest, request: &ChatRequest, name
     let tools = described.definitions().map(|tool| {
         ChatCompletionTools::Function(ChatCompletionTool {
             function: FunctionObject {
-                name: names.on_the_wire(&tool.name).into_owned(),
+                name: names.tool(&tool.name).into_owned(),
                 description: Some(tool.description.to_string()),
                 parameters: Some(parameters_of(tool).into_owned()),
                 strict: None,
@@ -117,12 +113,12 @@ fn set_tools(body: &mut CreateChatCompletionRequest, request: &ChatRequest, name
     body.parallel_tool_calls = request.options.parallel_tool_calls.map(ParallelToolCalls::are_allowed);
 }
 
-fn tool_choice(choice: &ToolChoice, names: &ToolNames) -> ChatCompletionToolChoiceOption {
+fn tool_choice(choice: &ToolChoice, names: &WireNames) -> ChatCompletionToolChoiceOption {
     let mode = match choice {
         ToolChoice::None => ToolChoiceOptions::None,
         ToolChoice::Required => ToolChoiceOptions::Required,
         ToolChoice::Tool(name) => {
-            let function = FunctionName { name: names.on_the_wire(name).into_owned() };
+            let function = FunctionName { name: names.tool(name).into_owned() };
             return ChatCompletionToolChoiceOption::Function(ChatCompletionNamedToolChoice { function });
         }
         _ => ToolChoiceOptions::Auto,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use advisor_core::{Delta, DeltaKind, Finish, FinishReason, ProviderData, Text, Usage};
 use genai::chat::{ChatStreamEvent, ContentPart, StopReason, StreamEnd, Usage as Counts};
-use provider_http::names::ToolNames;
+use provider_http::names::WireNames;
 
 use calls::Calls;
 pub(crate) use calls::signatures;
@@ -22,7 +22,7 @@ pub(crate) struct Converter {
 }
 
 impl Converter {
-    pub(crate) fn new(names: Arc<ToolNames>, format: Text, model: Text) -> Self {
+    pub(crate) fn new(names: Arc<WireNames>, format: Text, model: Text) -> Self {
         Self { calls: Calls::new(names, format.clone()), format, model, sent_origin: false }
     }
 

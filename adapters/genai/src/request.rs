@@ -11,24 +11,22 @@ use genai::chat::{
     ChatOptions as WireOptions, ChatRequest as WireRequest, ChatResponseFormat, JsonSpec, Tool,
     ToolChoice as WireChoice,
 };
-use provider_http::names::{
-    Alphabet, CallIds, FirstLetter, IdRule, Length, NameRule, OfferedNames, ToolNames, WireNames,
-};
+use provider_http::names::{IdRule, NameRule, WireNames};
 use provider_http::written::parameters_of;
 use serde_json::Value;
 
 use message::Form;
 
 /// The call ids and tool names that all servers behind the client accept.
-const IDS: IdRule = IdRule::new(Alphabet::Word, Length::UpTo(40));
-const NAMES: NameRule = NameRule::new(FirstLetter::LetterOrUnderscore, 64);
+const IDS: IdRule = IdRule::Word(40);
+const NAMES: NameRule = NameRule::LetterFirst;
 
 /// A request for the client, and the names in it.
 #[derive(Debug)]
 pub(crate) struct Prepared {
     pub(crate) request: WireRequest,
     pub(crate) options: WireOptions,
-    pub(crate) names: Arc<ToolNames>,
+    pub(crate) names: Arc<WireNames>,
 }
 
 /// Prepares a request. Data of `format` goes back in it.
@@ -36,21 +34,17 @@ pub(crate) struct Prepared {
 /// # Errors
 /// Of kind `Configuration` if the client has no field for an option.
 pub(crate) fn prepared(request: &ChatRequest, format: &str, sends_reasoning: bool) -> Result<Prepared> {
-    let offered = OfferedNames::new(request, NAMES, [].into_iter());
     let messages = request.messages.iter();
-    let wire = WireNames {
-        ids: CallIds::new(IDS, messages.clone().flat_map(WireNames::ids_in)),
-        tools: offered.names(messages.clone().flat_map(WireNames::tools_in)),
-    };
+    let wire = WireNames::new(request, IDS, NAMES, &[]);
     let form = Form { wire: &wire, format, sends_reasoning };
     let prompt = WireRequest::new(messages.map(|message| form.message(message)).collect());
-    let tools = tools(request, &wire.tools);
+    let tools = tools(request, &wire);
     let mut options = options(&request.options)?;
     if !tools.is_empty() {
-        options.tool_choice = request.api_tool_choice().map(|choice| tool_choice(choice, &wire.tools));
+        options.tool_choice = request.api_tool_choice().map(|choice| tool_choice(choice, &wire));
     }
     let request = if tools.is_empty() { prompt } else { prompt.with_tools(tools) };
-    Ok(Prepared { request, options, names: Arc::new(offered.complete(wire.tools)) })
+    Ok(Prepared { request, options, names: Arc::new(wire) })
 }
 
 fn options(options: &ChatOptions) -> Result<WireOptions> {
@@ -90,21 +84,21 @@ fn response_format(format: Option<&ResponseFormat>) -> Result<Option<ChatRespons
     }
 }
 
-fn tools(request: &ChatRequest, names: &ToolNames) -> Vec<Tool> {
+fn tools(request: &ChatRequest, names: &WireNames) -> Vec<Tool> {
     let described = request.api_tools().definitions();
     let tool = |tool: &ToolDefinition| {
-        Tool::new(names.on_the_wire(&tool.name).into_owned())
+        Tool::new(names.tool(&tool.name).into_owned())
             .with_description(tool.description.to_string())
             .with_schema(parameters_of(tool).into_owned())
     };
     described.map(tool).collect()
 }
 
-fn tool_choice(choice: &ToolChoice, names: &ToolNames) -> WireChoice {
+fn tool_choice(choice: &ToolChoice, names: &WireNames) -> WireChoice {
     match choice {
         ToolChoice::None => WireChoice::None,
         ToolChoice::Required => WireChoice::Required,
-        ToolChoice::Tool(name) => WireChoice::tool(names.on_the_wire(name).into_owned()),
+        ToolChoice::Tool(name) => WireChoice::tool(names.tool(name).into_owned()),
         _ => WireChoice::Auto,
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use advisor_core::{
     Delta, DeltaKind, Finish, FinishReason, Media, Opaque, ProviderData, Text, ToolCallDelta, Usage,
 };
-use provider_http::names::ToolNames;
+use provider_http::names::WireNames;
 use rig_core::completion::{CompletionResponse, FinishReason as Reason, Usage as Counts};
 use rig_core::message::{AssistantContent, DocumentSourceKind, Image, MimeType, Origin, ToolCall};
 use rig_core::streaming::StreamEvent;
@@ -24,7 +24,7 @@ pub(crate) struct Own {
 /// Turns the events of one answer into deltas.
 #[derive(Debug)]
 pub(crate) struct Converter {
-    names: Arc<ToolNames>,
+    names: Arc<WireNames>,
     /// The format name of data that goes back to the server.
     format: Text,
     origin: Origin,
@@ -32,7 +32,7 @@ pub(crate) struct Converter {
 }
 
 impl Converter {
-    pub(crate) fn new(names: Arc<ToolNames>, format: Text, origin: Origin) -> Self {
+    pub(crate) fn new(names: Arc<WireNames>, format: Text, origin: Origin) -> Self {
         Self { names, format, origin, calls: 0 }
     }
 

@@ -6,9 +6,7 @@ mod parts;
 use std::sync::Arc;
 
 use advisor_core::{ChatOptions, ChatRequest, Error, ParallelToolCalls, ResponseFormat, Result, ToolChoice};
-use provider_http::names::{
-    Alphabet, CallIds, FirstLetter, IdRule, Length, NameRule, OfferedNames, ToolNames, WireNames,
-};
+use provider_http::names::{IdRule, NameRule, WireNames};
 use provider_http::written::parameters_of;
 use rig_core::completion::{CompletionRequest, ToolDefinition};
 use rig_core::message::{ToolChoice as WireChoice, ToolName};
@@ -18,14 +16,14 @@ use serde_json::Value;
 use message::Form;
 
 /// The call ids and tool names that all servers behind rig accept.
-const IDS: IdRule = IdRule::new(Alphabet::Word, Length::UpTo(40));
-const NAMES: NameRule = NameRule::new(FirstLetter::LetterOrUnderscore, 64);
+const IDS: IdRule = IdRule::Word(40);
+const NAMES: NameRule = NameRule::LetterFirst;
 
 /// A request for the model, and the names in it.
 #[derive(Debug)]
 pub(crate) struct Prepared {
     pub(crate) request: CompletionRequest,
-    pub(crate) names: Arc<ToolNames>,
+    pub(crate) names: Arc<WireNames>,
 }
 
 /// Prepares a request. Data of `format` goes back in it.
@@ -33,24 +31,20 @@ pub(crate) struct Prepared {
 /// # Errors
 /// Of kind `Configuration` if rig has no field for an option.
 pub(crate) fn prepared(request: &ChatRequest, format: &str) -> Result<Prepared> {
-    let offered = OfferedNames::new(request, NAMES, [].into_iter());
     let messages = request.messages.iter();
-    let wire = WireNames {
-        ids: CallIds::new(IDS, messages.clone().flat_map(WireNames::ids_in)),
-        tools: offered.names(messages.clone().flat_map(WireNames::tools_in)),
-    };
+    let wire = WireNames::new(request, IDS, NAMES, &[]);
     let mut prompt = CompletionRequest::new("");
     prompt.chat_history = Form::new(&wire, format, &request.messages).messages(&request.messages)?;
     prompt.model = request.options.model.as_ref().map(ToString::to_string);
-    prompt.tools = tools(request, &wire.tools)?;
+    prompt.tools = tools(request, &wire)?;
     if !prompt.tools.is_empty() {
-        let choice = request.api_tool_choice().map(|choice| tool_choice(choice, &wire.tools));
+        let choice = request.api_tool_choice().map(|choice| tool_choice(choice, &wire));
         prompt.tool_choice = choice.transpose()?;
         prompt.options.parallel_tool_calls =
             request.options.parallel_tool_calls.map(ParallelToolCalls::are_allowed);
     }
     set_options(&mut prompt, &request.options)?;
-    Ok(Prepared { request: prompt, names: Arc::new(offered.complete(wire.tools)) })
+    Ok(Prepared { request: prompt, names: Arc::new(wire) })
 }
 
 fn set_options(prompt: &mut CompletionRequest, options: &ChatOptions) -> Result<()> {
@@ -85,21 +79,21 @@ fn schema(format: &ResponseFormat) -> Result<Option<Schema>> {
     }
 }
 
-fn tools(request: &ChatRequest, names: &ToolNames) -> Result<Vec<ToolDefinition>> {
+fn tools(request: &ChatRequest, names: &WireNames) -> Result<Vec<ToolDefinition>> {
     let described = request.api_tools().definitions();
     let tool = |tool: &advisor_core::ToolDefinition| {
-        let name = tool_name(&names.on_the_wire(&tool.name))?;
+        let name = tool_name(&names.tool(&tool.name))?;
         Ok(ToolDefinition::new(name, tool.description.to_string(), parameters_of(tool).into_owned()))
     };
     described.map(tool).collect()
 }
 
-fn tool_choice(choice: &ToolChoice, names: &ToolNames) -> Result<WireChoice> {
+fn tool_choice(choice: &ToolChoice, names: &WireNames) -> Result<WireChoice> {
     Ok(match choice {
         ToolChoice::None => WireChoice::None,
         ToolChoice::Required => WireChoice::Required,
         ToolChoice::Tool(name) => {
-            WireChoice::Specific { function_names: vec![tool_name(&names.on_the_wire(name))?] }
+            WireChoice::Specific { function_names: vec![tool_name(&names.tool(name))?] }
         }
         _ => WireChoice::Auto,
     })

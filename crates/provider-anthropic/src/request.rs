@@ -15,7 +15,7 @@ use advisor_core::{
     ChatOptions, ChatRequest, Message, MessageContent, MessageList, ResponseFormat, Result, Text,
 };
 use bytes::Bytes;
-use provider_http::names::{Alphabet, CallIds, IdRule, Length, NameRule, OfferedNames, ToolNames, WireNames};
+use provider_http::names::{IdRule, NameRule, WireNames};
 use provider_http::written::{unwritable, written_message};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -26,9 +26,9 @@ use server_tools::{Pairs, SentAs, own_data};
 use tools::Offered;
 
 /// The call ids that the API accepts (Q69).
-const CALL_IDS: IdRule = IdRule::new(Alphabet::Word, Length::Any);
+const CALL_IDS: IdRule = IdRule::Word(usize::MAX);
 /// The tool names that the API accepts.
-const TOOL_NAMES: NameRule = NameRule::UP_TO_64;
+const TOOL_NAMES: NameRule = NameRule::Word;
 /// The maximum number of tokens of an answer if the request names none. The API demands a number, and every model
 /// that it serves accepts this one.
 const MAX_TOKENS: u64 = 8192;
@@ -40,7 +40,7 @@ const EMPTY: &str = "[empty message]";
 pub(crate) struct Body {
     pub(crate) json: Bytes,
     /// The names of its tools on the wire.
-    pub(crate) names: Arc<ToolNames>,
+    pub(crate) names: Arc<WireNames>,
 }
 
 /// The settings of a model that affect the bodies of its requests.
@@ -71,10 +71,9 @@ pub(crate) fn body(
 ) -> Result<Body> {
     let own = &request.options.extra;
     let tools = Offered::new(request, &settings.definitions);
-    let offered = tools.names();
+    let names = WireNames::new(request, CALL_IDS, TOOL_NAMES, &tools.verbatim().collect::<Vec<_>>());
     let nothing = MessageList::new();
     let list = if own.contains_key("messages") { &nothing } else { &request.messages };
-    let names = names_of(list, &offered);
     let mut json = b"{".to_vec();
     let messages = Messages::new(list, format, &names);
     if !own.contains_key("messages") {
@@ -86,9 +85,9 @@ pub(crate) fn body(
         push_list(&mut json, "system", &messages.system(settings.caching)?);
     }
     if !own.contains_key("tools") {
-        push_list(&mut json, "tools", &tools.written(&names.tools, settings.caching)?);
+        push_list(&mut json, "tools", &tools.written(&names, settings.caching)?);
     }
-    let mut options = options(&request.options, model, settings, tools.tool_choice(&names.tools));
+    let mut options = options(&request.options, model, settings, tools.tool_choice(&names));
     if let Some(id) = container(list, format) {
         // The caller may name another one, or only what to load into it.
         if let Value::Object(fields) = options.entry(CONTAINER).or_insert_with(|| id.clone()) {
@@ -98,25 +97,13 @@ pub(crate) fn body(
     // The list is never empty: it has the model.
     let fields = serde_json::to_vec(&options).map_err(unwritable)?;
     json.extend_from_slice(fields.get(1..).unwrap_or_default());
-    Ok(Body { json: json.into(), names: Arc::new(offered.complete(names.tools)) })
+    Ok(Body { json: json.into(), names: Arc::new(names) })
 }
 
 /// Appends a field with a list of these entries, unless there are none.
 fn push_list(json: &mut Vec<u8>, key: &str, entries: &[u8]) {
     if !entries.is_empty() {
         json.extend([format!("\"{key}\":[").as_bytes(), entries, b"],"].concat());
-    }
-}
-
-/// Returns the call ids and tool names on the wire. The usual ones depend on no other message.
-fn names_of(messages: &MessageList, offered: &OfferedNames<'_>) -> WireNames {
-    let usual = WireNames::usual(CALL_IDS, TOOL_NAMES);
-    if offered.fit() && messages.iter().all(|message| usual.accepts(message)) {
-        return usual;
-    }
-    WireNames {
-        ids: CallIds::new(CALL_IDS, messages.iter().flat_map(WireNames::ids_in)),
-        tools: offered.names(messages.iter().flat_map(WireNames::tools_in)),
     }
 }
 

@@ -13,13 +13,13 @@ use std::sync::Arc;
 
 use advisor_core::{ChatRequest, Error, Message, MessageContent, MessageList, Result, Text};
 use bytes::Bytes;
-use provider_http::names::{CallIds, IdRule, NameRule, OfferedNames, ToolNames, WireNames};
+use provider_http::names::{IdRule, NameRule, WireNames};
 use provider_http::written::{unwritable, written_message};
 use serde::Serialize;
 use serde_json::Value;
 
 /// The names of functions that the API accepts.
-const NAMES: NameRule = NameRule::new(provider_http::names::FirstLetter::LetterOrUnderscore, 64);
+const NAMES: NameRule = NameRule::LetterFirst;
 /// A note in place of user content of which nothing can be sent. The API refuses an empty text.
 const EMPTY: &str = "[empty message]";
 
@@ -28,7 +28,7 @@ const EMPTY: &str = "[empty message]";
 pub(crate) struct Body {
     pub(crate) json: Bytes,
     /// The names of its tools on the wire.
-    pub(crate) names: Arc<ToolNames>,
+    pub(crate) names: Arc<WireNames>,
 }
 
 /// The form of messages. Equal forms write equal messages.
@@ -48,9 +48,8 @@ pub(crate) fn body(request: &ChatRequest, form: &Form) -> Result<Body> {
     let extra = &request.options.extra;
     let own = extra.get("tools").and_then(Value::as_array).into_iter().flatten();
     let declared = own.filter_map(|tool| tool.get("functionDeclarations")?.as_array()).flatten();
-    let verbatim = declared.filter_map(|function| function.get("name")?.as_str());
-    let offered = OfferedNames::new(request, NAMES, verbatim);
-    let names = names_of(&request.messages, &offered);
+    let verbatim: Vec<&str> = declared.filter_map(|function| function.get("name")?.as_str()).collect();
+    let names = WireNames::new(request, IdRule::Any, NAMES, &verbatim);
     let mut json = Vec::new();
     if !extra.contains_key("contents") {
         push_contents(field(&mut json, "contents"), &request.messages, form, &names)?;
@@ -64,10 +63,10 @@ pub(crate) fn body(request: &ChatRequest, form: &Form) -> Result<Body> {
             json.extend([br#"{"parts":["#, &*parts.join(&b","[..]), b"]}"].concat());
         }
     }
-    if let Some(declared) = options::tools(request, &names.tools)? {
+    if let Some(declared) = options::tools(request, &names)? {
         field(&mut json, "tools").extend_from_slice(&declared);
     }
-    let fields = options::fields(request, &names.tools);
+    let fields = options::fields(request, &names);
     // The API reads both spellings.
     let configs = ["generationConfig", "generation_config"].into_iter().filter_map(|name| fields.get(name));
     let mut counts = configs.flat_map(|config| [config.get("candidateCount"), config.get("candidate_count")]);
@@ -80,7 +79,7 @@ pub(crate) fn body(request: &ChatRequest, form: &Form) -> Result<Body> {
         serde_json::to_writer(field(&mut json, name), value).map_err(unwritable)?;
     }
     json.extend_from_slice(if json.is_empty() { b"{}" } else { b"}" });
-    Ok(Body { json: json.into(), names: Arc::new(offered.complete(names.tools)) })
+    Ok(Body { json: json.into(), names: Arc::new(names) })
 }
 
 /// Begins a field of a body. Its value follows.
@@ -89,16 +88,6 @@ fn field<'a>(json: &'a mut Vec<u8>, name: &str) -> &'a mut Vec<u8> {
     json.extend_from_slice(Value::from(name).to_string().as_bytes());
     json.push(b':');
     json
-}
-
-/// Returns the call ids and tool names on the wire. The usual ones depend on no other message.
-fn names_of(messages: &MessageList, offered: &OfferedNames<'_>) -> WireNames {
-    let usual = WireNames::usual(IdRule::ANY, NAMES);
-    if offered.fit() && messages.iter().all(|message| usual.accepts(message)) {
-        return usual;
-    }
-    let tools = offered.names(messages.iter().flat_map(WireNames::tools_in));
-    WireNames { ids: CallIds::usual(IdRule::ANY), tools }
 }
 
 fn is_system(message: &Message) -> bool {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use advisor_core::{ChatModel, ChatRequest, ChunkStream, Error, Result, SchemaSupport, Text, async_trait};
 use provider_http::failure::ProviderError;
-use provider_http::names::{NameRule, ToolNames};
+use provider_http::names::{IdRule, NameRule, WireNames};
 use provider_http::server::{Authorization, Call, EnvSettings, Server, Variables};
 
 use crate::answer::OllamaChat;
@@ -125,8 +125,7 @@ impl OllamaModel {
 
     fn call(&self, request: &ChatRequest) -> Result<Call> {
         let body = request::body(request, VARIABLES.model_of(request, self.model.as_ref())?, self.streaming)?;
-        let offered = request.tools.definitions().map(|tool| &tool.name);
-        let names = ToolNames::usual(NameRule::ANY).with_offered(offered);
+        let names = WireNames::new(request, IdRule::Any, NameRule::Any, &[]);
         Ok(self.server.call("/api/chat", &[], body)?.with_tools(Arc::new(names)))
     }
 }

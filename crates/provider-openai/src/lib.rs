@@ -35,7 +35,7 @@ pub use profile::{
     ReasoningField, ThinkTags,
 };
 pub use provider_http::failure::ProviderError;
-pub use provider_http::names::{Alphabet, IdRule, Length};
+pub use provider_http::names::IdRule;
 pub use provider_http::server::Authorization;
 #[doc(no_inline)]
 pub use provider_http::{backoff, sse, timeouts, transport};

@@ -12,9 +12,9 @@ mod tests;
 
 use std::sync::Arc;
 
-use advisor_core::{ChatRequest, Error, MessageList, Result, Text};
+use advisor_core::{ChatRequest, Error, Result, Text};
 use bytes::Bytes;
-use provider_http::names::{OfferedNames, ToolNames};
+use provider_http::names::WireNames;
 use provider_http::written::completed_body;
 use serde_json::Value;
 
@@ -27,7 +27,7 @@ pub(crate) struct Body {
     /// Its JSON.
     pub(crate) json: Bytes,
     /// The names of its tools on the wire.
-    pub(crate) names: Arc<ToolNames>,
+    pub(crate) names: Arc<WireNames>,
 }
 
 /// The form of messages for one server. Equal forms write equal messages.
@@ -57,12 +57,10 @@ pub(crate) fn body(
     let own = &request.options.extra;
     let verbatim = own.get("tools").and_then(Value::as_array).into_iter().flatten();
     let named = verbatim.filter_map(|tool| tool.get("function")?.get("name")?.as_str());
-    let offered = OfferedNames::new(request, NAMES, named);
-    let nothing = MessageList::new();
-    let is_own = own.contains_key("messages");
-    let messages = if is_own { &nothing } else { &request.messages };
-    let (list, names) = written_messages(messages, &ChatForm { rules: profile.messages, format }, &offered)?;
-    let list = if is_own { Vec::new() } else { list };
+    let names = WireNames::new(request, profile.messages.call_ids, NAMES, &named.collect::<Vec<_>>());
+    let form = ChatForm { rules: profile.messages, format };
+    let list =
+        if own.contains_key("messages") { Vec::new() } else { written_messages(request, &form, &names)? };
     let tools =
         if own.contains_key("tools") { None } else { options::tools(request, &profile.options, &names)? };
     let fields = options::write(request, model, settings, &names);
@@ -72,5 +70,5 @@ pub(crate) fn body(
         ));
     }
     let json = completed_body(list, tools, &fields)?;
-    Ok(Body { json, names: Arc::new(offered.complete(names)) })
+    Ok(Body { json, names: Arc::new(names) })
 }

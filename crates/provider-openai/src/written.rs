@@ -1,12 +1,12 @@
 //! The messages of a body, in any wire format: each message is written once and kept.
 
-use advisor_core::{Message, MessageList, Result};
+use advisor_core::{ChatRequest, Message, Result};
 use bytes::Bytes;
-use provider_http::names::{CallIds, IdRule, NameRule, OfferedNames, ToolNames, WireNames};
+use provider_http::names::{IdRule, NameRule, WireNames};
 use provider_http::written::{unwritable, written_message};
 
 /// The tool names that OpenAI and most compatible servers accept.
-pub(crate) const NAMES: NameRule = NameRule::UP_TO_64;
+pub(crate) const NAMES: NameRule = NameRule::Word;
 
 /// The form in which a wire format writes messages. Equal values write equal bytes.
 pub(crate) trait MessageForm: Clone + PartialEq + Send + Sync + 'static {
@@ -33,26 +33,21 @@ pub(crate) trait MessageForm: Clone + PartialEq + Send + Sync + 'static {
     fn write(&self, message: &Message, wire: &WireNames) -> serde_json::Result<Vec<u8>>;
 }
 
-/// Returns a body up to the end of its messages, and the tool names in it. A message is written once, and kept, unless
-/// its form depends on the time or on other messages.
+/// Returns a body up to the end of its messages. A message is written once, and kept, unless its form depends on the time
+/// or on other messages.
 pub(crate) fn written_messages<F: MessageForm>(
-    messages: &MessageList,
+    request: &ChatRequest,
     form: &F,
-    tools: &OfferedNames<'_>,
-) -> Result<(Vec<u8>, ToolNames)> {
-    let wire = WireNames {
-        ids: CallIds::new(form.call_ids(), messages.iter().flat_map(WireNames::ids_in)),
-        tools: tools.names(messages.iter().flat_map(WireNames::tools_in)),
-    };
-    let usual = WireNames::usual(form.call_ids(), NAMES);
+    wire: &WireNames,
+) -> Result<Vec<u8>> {
     let mut informed = form.clone();
     let mut body = F::BEGINNING.to_vec();
-    for message in messages {
+    for message in &request.messages {
         informed.note(message);
         let written = if wire.is_special(message) || !informed.is_lasting(message) {
-            informed.write(message, &wire).map(Bytes::from).map_err(unwritable)?
+            informed.write(message, wire).map(Bytes::from).map_err(unwritable)?
         } else {
-            let write = || form.write(message, &usual).map(Bytes::from).map_err(unwritable);
+            let write = || form.write(message, wire).map(Bytes::from).map_err(unwritable);
             written_message(message, form, write)?
         };
         if !written.is_empty() && body.len() > F::BEGINNING.len() {
@@ -60,5 +55,5 @@ pub(crate) fn written_messages<F: MessageForm>(
         }
         body.extend_from_slice(&written);
     }
-    Ok((body, wire.tools))
+    Ok(body)
 }

@@ -49,9 +49,9 @@ fn assistant(blocks: &[Block], wire: &WireNames) -> ChatCompletionRequestAssista
 
 fn tool_call(call: &ToolCall, wire: &WireNames) -> ChatCompletionMessageToolCalls {
     ChatCompletionMessageToolCalls::Function(ChatCompletionMessageToolCall {
-        id: wire.ids.on_the_wire(&call.id).into_owned(),
+        id: wire.call_id(&call.id).into_owned(),
         function: FunctionCall {
-            name: wire.tools.on_the_wire(&call.name).into_owned(),
+            name: wire.tool(&call.name).into_owned(),
             arguments: arguments::as_text(&call.arguments).into_owned(),
         },
     })
@@ -60,6 +60,6 @@ fn tool_call(call: &ToolCall, wire: &WireNames) -> ChatCompletionMessageToolCall
 fn tool(result: &ToolResult, wire: &WireNames) -> ChatCompletionRequestToolMessage {
     ChatCompletionRequestToolMessage {
         content: ChatCompletionRequestToolMessageContent::Text(parts::of_result(result)),
-        tool_call_id: wire.ids.on_the_wire(&result.call_id).into_owned(),
+        tool_call_id: wire.call_id(&result.call_id).into_owned(),
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use advisor_core::{ProviderData, Text, ToolCallDelta};
 use genai::chat::ToolCall;
 use provider_http::json::arguments;
-use provider_http::names::ToolNames;
+use provider_http::names::WireNames;
 use serde_json::{Value, json};
 
 /// The field of a call's signatures in its data.
@@ -17,7 +17,7 @@ pub(crate) const SIGNATURES: &str = "thought_signatures";
 /// The calls of one answer.
 #[derive(Debug)]
 pub(super) struct Calls {
-    names: Arc<ToolNames>,
+    names: Arc<WireNames>,
     format: Text,
     sent: Vec<Sent>,
 }
@@ -32,7 +32,7 @@ struct Sent {
 }
 
 impl Calls {
-    pub(super) fn new(names: Arc<ToolNames>, format: Text) -> Self {
+    pub(super) fn new(names: Arc<WireNames>, format: Text) -> Self {
         Self { names, format, sent: Vec::new() }
     }
 

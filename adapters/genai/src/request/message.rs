@@ -45,8 +45,8 @@ impl Form<'_> {
                     parts.push(ContentPart::ReasoningContent(text.clone()));
                 }
                 BlockContent::ToolCall(call) => parts.push(ContentPart::ToolCall(ToolCall {
-                    call_id: self.wire.ids.on_the_wire(&call.id).into_owned(),
-                    fn_name: self.wire.tools.on_the_wire(&call.name).into_owned(),
+                    call_id: self.wire.call_id(&call.id).into_owned(),
+                    fn_name: self.wire.tool(&call.name).into_owned(),
                     fn_arguments: Value::Object(arguments::as_object(&call.arguments)),
                     thought_signatures: self.own_data(block).find_map(signatures),
                 })),
@@ -76,8 +76,8 @@ impl Form<'_> {
             .iter()
             .map(|part| text_of(part).unwrap_or_else(|| note(part, "tools answer with text only")));
         let content = texts.collect::<Vec<_>>().join("\n");
-        ToolResponse::new(self.wire.ids.on_the_wire(&result.call_id), content)
-            .with_fn_name(self.wire.tools.on_the_wire(&result.name))
+        ToolResponse::new(self.wire.call_id(&result.call_id), content)
+            .with_fn_name(self.wire.tool(&result.name))
     }
 }
 

@@ -40,7 +40,7 @@ impl<'a> Form<'a> {
     }
 
     fn id(&self, id: &Text) -> CallId {
-        let id = self.wire.ids.on_the_wire(id);
+        let id = self.wire.call_id(id);
         self.ids.get(&*id).cloned().unwrap_or_else(|| CallId::from_wire(id))
     }
 
@@ -98,7 +98,7 @@ impl<'a> Form<'a> {
 
     /// Returns the call as it is now. rig drops the provider's item of a call that was changed.
     fn call(&self, block: &Block, call: &ToolCall) -> Result<AssistantContent> {
-        let name = tool_name(&self.wire.tools.on_the_wire(&call.name))?;
+        let name = tool_name(&self.wire.tool(&call.name))?;
         let function = ToolFunction::new(name, Value::Object(arguments::as_object(&call.arguments)));
         let mut wire = WireCall::new(self.id(&call.id), function);
         if let Some(AssistantContent::ToolCall(own)) = self.own(block).next().map(|own| own.content) {
@@ -121,7 +121,7 @@ impl<'a> Form<'a> {
     fn result(&self, result: &ToolResult) -> Result<WireResult> {
         Ok(WireResult {
             call: self.id(&result.call_id),
-            name: tool_name(&self.wire.tools.on_the_wire(&result.name))?,
+            name: tool_name(&self.wire.tool(&result.name))?,
             content: parts::of_result(&parts_of_result(result)),
             is_error: result.is_error,
         })

@@ -18,7 +18,7 @@ use futures::channel::mpsc;
 use futures::{FutureExt, StreamExt};
 use provider_http::answer::{AnswerEvent, Framing, Meaning, WireFormat};
 use provider_http::backoff::Backoff;
-use provider_http::names::{NameRule, ToolNames};
+use provider_http::names::{IdRule, NameRule, WireNames};
 use provider_http::server::{Authorization, Server};
 use provider_http::transport::{ByteStream, ReqwestTransport, Transport, TransportError};
 use serde_json::{Value, json};
@@ -215,13 +215,12 @@ struct MadeUpModel {
 #[async_trait]
 impl ChatModel for MadeUpModel {
     async fn stream(&self, request: ChatRequest) -> Result<ChunkStream> {
-        let offered = || request.tools.definitions().map(|tool| &tool.name);
-        let names = ToolNames::new(NameRule::UP_TO_64, &[], offered()).with_offered(offered());
+        let names = WireNames::new(&request, IdRule::Any, NameRule::Word, &[]);
         let said = |message: &advisor_core::Message| match message.content() {
             MessageContent::Tool(_) if self.fault == Fault::ForgetsResults => json!(null),
             MessageContent::Tool(result) => json!(result.text()),
             _ => {
-                let call = |call: &ToolCall| json!([names.on_the_wire(&call.name), call.arguments]);
+                let call = |call: &ToolCall| json!([names.tool(&call.name), call.arguments]);
                 let calls: Vec<Value> = message.tool_calls().map(call).collect();
                 json!({ "said": message.text(), "calls": calls })
             }
@@ -230,7 +229,7 @@ impl ChatModel for MadeUpModel {
         let tool = |tool: &ToolDefinition| {
             let schema =
                 if self.fault == Fault::ForgetsSchemas { json!({}) } else { tool.parameters.clone() };
-            json!({ "name": names.on_the_wire(&tool.name), "does": tool.description, "takes": schema })
+            json!({ "name": names.tool(&tool.name), "does": tool.description, "takes": schema })
         };
         let tools: Vec<Value> = request.tools.definitions().map(tool).collect();
         let body = json!({ "messages": messages, "tools": tools }).to_string().into();

@@ -15,7 +15,7 @@ use http::HeaderName;
 use provider_http::answer::{AnswerEvent, Framing, Meaning, WireFormat};
 use provider_http::backoff::Backoff;
 use provider_http::failure::ProviderError;
-use provider_http::names::{NameRule, ToolNames};
+use provider_http::names::{IdRule, NameRule, WireNames};
 use provider_http::server::{Authorization, Server};
 use serde_json::{Value, json};
 use tool_call_advisor::{FnTool, ToolCallAdvisor};
@@ -70,14 +70,12 @@ impl MadeUpModel {
 }
 
 /// Writes the body of a request.
-fn body(request: &ChatRequest, names: &ToolNames) -> Value {
+fn body(request: &ChatRequest, names: &WireNames) -> Value {
     let message = |message: &Message| match message.content() {
         MessageContent::Tool(result) => json!({"result": result.text(), "of": result.call_id}),
         MessageContent::Assistant(blocks) => {
             let calls = blocks.iter().filter_map(|block| match block.content() {
-                BlockContent::ToolCall(call) => {
-                    Some(json!({"id": call.id, "name": names.on_the_wire(&call.name)}))
-                }
+                BlockContent::ToolCall(call) => Some(json!({"id": call.id, "name": names.tool(&call.name)})),
                 _ => None,
             });
             json!({"said": message.text(), "calls": calls.collect::<Vec<_>>()})
@@ -85,7 +83,7 @@ fn body(request: &ChatRequest, names: &ToolNames) -> Value {
         _ => json!({ format!("{:?}", message.role()): message.text() }),
     };
     let messages: Vec<Value> = request.messages.iter().map(message).collect();
-    json!({"ask": messages, "tools": tools(request).map(|name| names.on_the_wire(name)).collect::<Vec<_>>()})
+    json!({"ask": messages, "tools": tools(request).map(|name| names.tool(name)).collect::<Vec<_>>()})
 }
 
 fn tools(request: &ChatRequest) -> impl Iterator<Item = &Text> {
@@ -95,7 +93,7 @@ fn tools(request: &ChatRequest) -> impl Iterator<Item = &Text> {
 #[async_trait]
 impl ChatModel for MadeUpModel {
     async fn stream(&self, request: ChatRequest) -> Result<ChunkStream> {
-        let names = ToolNames::new(NameRule::UP_TO_64, &[], tools(&request)).with_offered(tools(&request));
+        let names = WireNames::new(&request, IdRule::Any, NameRule::Word, &[]);
         let body = body(&request, &names).to_string();
         let call = self.server.call("/answer", &[], body.into())?.with_tools(names.into());
         self.server.stream(&call, request.round, request.aggregator_settings(), MadeUp::default).await

@@ -139,8 +139,8 @@ impl<'a> ToolUse<'a> {
         });
         Ok(Self {
             r#type: "tool_use",
-            id: names.ids.on_the_wire(&call.id),
-            name: names.tools.on_the_wire(&call.name),
+            id: names.call_id(&call.id),
+            name: names.tool(&call.name),
             input: RawValue::from_string(arguments::as_text(&call.arguments).into_owned())?,
             others: others.map(|(key, value)| (key.clone(), value.clone())).collect(),
         })

@@ -38,10 +38,10 @@ pub(super) struct WireResult<'a> {
 }
 
 /// Returns the result of a tool.
-pub(super) fn result<'a>(result: &'a ToolResult, names: &WireNames) -> WireResult<'a> {
+pub(super) fn result<'a>(result: &'a ToolResult, names: &'a WireNames) -> WireResult<'a> {
     WireResult {
         r#type: "tool_result",
-        tool_use_id: names.ids.on_the_wire(&result.call_id),
+        tool_use_id: names.call_id(&result.call_id),
         content: if result.is_error {
             // The content of a failure is text alone, and the API refuses an empty one.
             parts_of_result(result).iter().filter_map(text_block).collect()

@@ -2,11 +2,11 @@
 
 use advisor_core::{ChatRequest, Result, ToolChoice, ToolDefinition};
 use bytes::Bytes;
-use provider_http::names::{OfferedNames, ToolNames};
+use provider_http::names::WireNames;
 use provider_http::written::{parameters_of, unwritable, written_tools};
 use serde_json::{Map, Value, json};
 
-use super::{Blocks, TOOL_NAMES};
+use super::Blocks;
 use crate::caching::PromptCaching;
 use crate::wire::text;
 
@@ -22,14 +22,9 @@ impl<'a> Offered<'a> {
         Self { request, definitions }
     }
 
-    /// Returns the names of the tools.
-    pub(super) fn names(&self) -> OfferedNames<'a> {
-        OfferedNames::new(self.request, TOOL_NAMES, self.verbatim())
-    }
-
     /// Returns the tool choice on the wire; `None` if it is left to the server. The API refuses one if it knows no
     /// tool.
-    pub(super) fn tool_choice(&self, names: &ToolNames) -> Option<Value> {
+    pub(super) fn tool_choice(&self, names: &WireNames) -> Option<Value> {
         let (choice, parallel) = (self.choice(), self.request.options.parallel_tool_calls);
         let is_empty = self.request.api_tools().is_empty() && self.verbatim().next().is_none();
         if is_empty || (choice.is_none() && parallel.is_none()) {
@@ -40,7 +35,7 @@ impl<'a> Offered<'a> {
             Some(ToolChoice::None) => "none",
             Some(ToolChoice::Required) => "any",
             Some(ToolChoice::Tool(name)) => {
-                fields.insert("name".to_owned(), names.on_the_wire(name).into());
+                fields.insert("name".to_owned(), names.tool(name).into());
                 "tool"
             }
             _ => "auto",
@@ -63,14 +58,14 @@ impl<'a> Offered<'a> {
     }
 
     /// Returns the names of the tools that the caller wrote for the API.
-    fn verbatim(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+    pub(super) fn verbatim(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         let own = self.request.options.extra.get("tools").and_then(Value::as_array);
         own.into_iter().flatten().chain(self.definitions).filter_map(|tool| text(tool, "name"))
     }
 
     /// Returns the tools in JSON, separated by commas; the last one is marked for the cache. The tools of a set are
     /// written once, unless one is described by the caller or does not have its usual name.
-    pub(super) fn written(&self, names: &ToolNames, caching: PromptCaching) -> Result<Vec<u8>> {
+    pub(super) fn written(&self, names: &WireNames, caching: PromptCaching) -> Result<Vec<u8>> {
         let set = self.request.api_tools();
         let is_described = |tool: &ToolDefinition| {
             self.definitions.iter().any(|definition| text(definition, "name") == Some(&tool.name))
@@ -81,7 +76,7 @@ impl<'a> Offered<'a> {
             let pushed = undescribed.try_for_each(|tool| tools.push(&described(tool, names)));
             pushed.map(|()| Bytes::from(tools.0)).map_err(unwritable)
         };
-        let is_usual = !set.definitions().any(|tool| is_described(tool) || names.is_special(&tool.name));
+        let is_usual = !set.definitions().any(|tool| is_described(tool) || names.is_special_tool(&tool.name));
         let own = if is_usual { written_tools(set, &ToolsForm, write) } else { write() }?;
         let mut all = Blocks(own.into());
         self.definitions.iter().try_for_each(|definition| all.push(definition)).map_err(unwritable)?;
@@ -95,8 +90,8 @@ impl<'a> Offered<'a> {
 struct ToolsForm;
 
 /// Describes a tool to the model.
-fn described(tool: &ToolDefinition, names: &ToolNames) -> Value {
-    let mut described = json!({ "name": names.on_the_wire(&tool.name), "input_schema": parameters_of(tool) });
+fn described(tool: &ToolDefinition, names: &WireNames) -> Value {
+    let mut described = json!({ "name": names.tool(&tool.name), "input_schema": parameters_of(tool) });
     if let Some(fields) = described.as_object_mut().filter(|_| !tool.description.is_empty()) {
         fields.insert("description".to_owned(), tool.description.as_str().into());
     }

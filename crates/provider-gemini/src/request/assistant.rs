@@ -116,8 +116,8 @@ fn call_part<'a>(
     let signature = data(block, &form.format).find_map(|data| data.get(SIGNATURE)?.as_str());
     Ok(CallPart {
         function_call: FunctionCall {
-            id: form.sends_call_ids.then(|| names.ids.on_the_wire(&call.id)),
-            name: names.tools.on_the_wire(&call.name),
+            id: form.sends_call_ids.then(|| names.call_id(&call.id)),
+            name: names.tool(&call.name),
             args: args.map_err(unwritable)?,
         },
         thought_signature: signature.map(Cow::Borrowed),

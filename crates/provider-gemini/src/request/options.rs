@@ -2,13 +2,13 @@
 
 use advisor_core::{ChatRequest, ResponseFormat, Result, ToolChoice, ToolDefinition};
 use bytes::Bytes;
-use provider_http::names::ToolNames;
+use provider_http::names::WireNames;
 use provider_http::written::{unwritable, written_tools};
 use serde_json::{Map, Value, json};
 
 /// Returns all fields but the contents, the instruction and the tools. The caller's extra fields are merged into
 /// them: objects field by field, so that `generationConfig` can be extended, and anything else replaces a field.
-pub(super) fn fields(request: &ChatRequest, names: &ToolNames) -> Map<String, Value> {
+pub(super) fn fields(request: &ChatRequest, names: &WireNames) -> Map<String, Value> {
     let mut fields = Map::new();
     let generation = generation_config(request);
     if !generation.is_empty() {
@@ -57,12 +57,12 @@ fn generation_config(request: &ChatRequest) -> Map<String, Value> {
     config
 }
 
-fn tool_choice(choice: &ToolChoice, names: &ToolNames) -> Value {
+fn tool_choice(choice: &ToolChoice, names: &WireNames) -> Value {
     match choice {
         ToolChoice::None => json!({ "mode": "NONE" }),
         ToolChoice::Required => json!({ "mode": "ANY" }),
         ToolChoice::Tool(name) => {
-            json!({ "mode": "ANY", "allowedFunctionNames": [names.on_the_wire(name)] })
+            json!({ "mode": "ANY", "allowedFunctionNames": [names.tool(name)] })
         }
         _ => json!({ "mode": "AUTO" }),
     }
@@ -74,7 +74,7 @@ struct ToolsForm;
 
 /// Returns the list of described tools; `None` if there are none, or if the caller wrote them into the body. It is
 /// written once per set, unless a tool does not have its usual name.
-pub(super) fn tools(request: &ChatRequest, names: &ToolNames) -> Result<Option<Bytes>> {
+pub(super) fn tools(request: &ChatRequest, names: &WireNames) -> Result<Option<Bytes>> {
     let tools = request.api_tools();
     if tools.is_empty() || request.options.extra.contains_key("tools") {
         return Ok(None);
@@ -84,13 +84,13 @@ pub(super) fn tools(request: &ChatRequest, names: &ToolNames) -> Result<Option<B
         let list = json!([{ "functionDeclarations": functions }]);
         serde_json::to_vec(&list).map(Bytes::from).map_err(unwritable)
     };
-    let is_special = tools.definitions().any(|tool| names.is_special(&tool.name));
+    let is_special = tools.definitions().any(|tool| names.is_special_tool(&tool.name));
     if is_special { write() } else { written_tools(tools, &ToolsForm, write) }.map(Some)
 }
 
 /// Returns the description of a tool. Without parameters the field is absent: the API refuses an empty object.
-fn declaration(tool: &ToolDefinition, names: &ToolNames) -> Value {
-    let (name, description) = (names.on_the_wire(&tool.name), &tool.description);
+fn declaration(tool: &ToolDefinition, names: &WireNames) -> Value {
+    let (name, description) = (names.tool(&tool.name), &tool.description);
     match &tool.parameters {
         Value::Null => json!({ "name": name, "description": description }),
         schema => json!({ "name": name, "description": description, "parametersJsonSchema": schema }),

@@ -28,9 +28,9 @@ pub(super) fn of_user(part: &Part) -> Option<Value> {
 pub(super) fn of_result(result: &ToolResult, form: &Form, names: &WireNames) -> Vec<Value> {
     let mut function = Map::new();
     if form.sends_call_ids {
-        function.insert("id".to_owned(), names.ids.on_the_wire(&result.call_id).into());
+        function.insert("id".to_owned(), names.call_id(&result.call_id).into());
     }
-    function.insert("name".to_owned(), names.tools.on_the_wire(&result.name).into());
+    function.insert("name".to_owned(), names.tool(&result.name).into());
     function.insert("response".to_owned(), response(result));
     let mut media: Vec<Value> = result.parts.iter().filter_map(media_of).map(field).collect();
     if !form.is_before_gemini_3 && !media.is_empty() {

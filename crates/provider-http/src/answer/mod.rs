@@ -23,7 +23,7 @@ use advisor_core::{Delta, Error, ErrorKind, Result};
 use bytes::Bytes;
 
 use crate::failure::Failures;
-use crate::names::ToolNames;
+use crate::names::WireNames;
 use crate::redaction::{Redaction, ServerWords};
 use crate::sse::{SseDecoder, SseLimits};
 
@@ -60,7 +60,7 @@ impl<W: WireFormat> AnswerDecoder<W> {
 
     /// Sets the tool names of the request. A call of an offered tool gets the tool's name, which is not redacted.
     #[must_use]
-    pub fn with_tools(mut self, tools: Arc<ToolNames>) -> Self {
+    pub fn with_tools(mut self, tools: Arc<WireNames>) -> Self {
         self.progress.tools = Some(tools);
         self
     }

@@ -11,7 +11,7 @@ use super::repeat::Repeat;
 use super::wire_format::{AnswerEvent, End, Framing, Meaning, WireFormat};
 use crate::error::{malformed_json, too_large};
 use crate::failure::{Failures, Report};
-use crate::names::ToolNames;
+use crate::names::WireNames;
 use crate::redaction::ServerWords;
 use crate::sse::SseEvent;
 
@@ -24,7 +24,7 @@ pub(super) struct Progress<W> {
     pub(super) failed: Option<Error>,
     pub(super) failures: Failures,
     /// The tool names of the answered request.
-    pub(super) tools: Option<Arc<ToolNames>>,
+    pub(super) tools: Option<Arc<WireNames>>,
     format: W,
     /// Whether the format was asked for deltas that it held back.
     format_finished: bool,
@@ -224,7 +224,7 @@ impl<W: WireFormat> Progress<W> {
 }
 
 /// Hides secrets in the name and the id of a call, because spans and logs show them. An offered tool keeps its name.
-fn show(fragment: &mut ToolCallDelta, tools: Option<&ToolNames>, failures: &Failures) {
+fn show(fragment: &mut ToolCallDelta, tools: Option<&WireNames>, failures: &Failures) {
     if let Some(name) = &mut fragment.name {
         match tools.and_then(|tools| tools.meant_by(name)) {
             Some(tool) => *name = tool,

@@ -2,11 +2,13 @@
 
 use std::collections::VecDeque;
 
-use advisor_core::{ErrorKind, Finish, FinishReason, Text, ToolCallDelta, Usage};
+use advisor_core::{
+    ChatOptions, ChatRequest, ErrorKind, Finish, FinishReason, Message, ToolCallDelta, ToolChoice, Usage,
+};
 use serde_json::Value;
 
 use super::*;
-use crate::names::NameRule;
+use crate::names::{IdRule, NameRule, WireNames};
 
 /// A wire format of server-sent events with fields for each kind of delta.
 #[derive(Debug, Default)]
@@ -211,8 +213,9 @@ impl WireFormat for CallLines {
 #[test]
 fn law_r3_calls_of_an_answer_hide_keys() {
     let redaction = Redaction::new(["canary-0123456789".to_owned().into()].into_iter());
-    let tools = [Text::from("docs.search")];
-    let names = ToolNames::new(NameRule::UP_TO_64, &[], tools.iter()).with_offered(tools.iter());
+    let chosen = ChatOptions::new().with_tool_choice(ToolChoice::Tool("docs.search".into()));
+    let request = ChatRequest::new(Message::user("x")).with_options(chosen);
+    let names = WireNames::new(&request, IdRule::Any, NameRule::Word, &[]);
     let decoder = AnswerDecoder::new(CallLines, SseLimits::default(), redaction);
     let body = b"\"canary-0123456789\"\n\"docs_search\"\n";
     let (deltas, _, _) = read_in(decoder.with_tools(Arc::new(names)), &[body]);

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::{HeaderMap, Uri};
 
 use super::address::authority;
-use crate::names::ToolNames;
+use crate::names::WireNames;
 
 /// A POST request that can be sent repeatedly, with the data for reading its answers.
 #[non_exhaustive]
@@ -19,13 +19,13 @@ pub struct Call {
     /// The body.
     pub body: Bytes,
     /// The tool names of the request, which the names in an answer mean.
-    pub(super) tools: Option<Arc<ToolNames>>,
+    pub(super) tools: Option<Arc<WireNames>>,
 }
 
 impl Call {
     /// Sets the tool names of the request.
     #[must_use]
-    pub fn with_tools(self, tools: Arc<ToolNames>) -> Self {
+    pub fn with_tools(self, tools: Arc<WireNames>) -> Self {
         Self { tools: Some(tools), ..self }
     }
 

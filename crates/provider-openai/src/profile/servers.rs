@@ -2,7 +2,7 @@
 
 use advisor_core::{SchemaSupport, Text};
 use http::HeaderName;
-use provider_http::names::{Alphabet, IdRule, Length};
+use provider_http::names::IdRule;
 use provider_http::server::Authorization;
 
 use super::{
@@ -28,7 +28,7 @@ const OPTIONS_WITH_GRAMMAR: OptionRules =
 const MESSAGES: MessageRules = MessageRules {
     // Some refuse null, some refuse missing content; the fewest refuse the empty text (Q27).
     no_text: NoText::Empty,
-    call_ids: IdRule::ANY,
+    call_ids: IdRule::Any,
     reasoning: ReasoningEcho { scope: EchoScope::Never, field: ReasoningField::ReasoningContent },
     echoes_call_data: true,
     sends_tool_name: false,
@@ -74,7 +74,7 @@ impl Profile {
         };
         let messages = MessageRules {
             no_text: NoText::Null,
-            call_ids: IdRule::new(Alphabet::Any, Length::UpTo(40)),
+            call_ids: IdRule::UpTo(40),
             echoes_call_data: false,
             ..MESSAGES
         };
@@ -129,7 +129,7 @@ impl Profile {
             ..OPTIONS
         };
         let messages = MessageRules {
-            call_ids: IdRule::new(Alphabet::Alphanumeric, Length::Exactly(9)),
+            call_ids: IdRule::Alphanumeric(9),
             echoes_call_data: false,
             sends_tool_name: true,
             ..MESSAGES

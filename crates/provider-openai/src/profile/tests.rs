@@ -2,7 +2,7 @@
 
 use advisor_core::ChatModel as _;
 use http::HeaderName;
-use provider_http::names::{Alphabet, IdRule, Length};
+use provider_http::names::IdRule;
 
 use super::*;
 use crate::OpenAiModel;
@@ -61,9 +61,9 @@ fn every_profile_has_a_name_of_its_own() {
 #[test]
 fn known_quirks_are_in_the_profiles() {
     // Q69
-    assert_eq!(Profile::mistral().messages.call_ids, IdRule::new(Alphabet::Alphanumeric, Length::Exactly(9)));
-    assert_eq!(Profile::openai().messages.call_ids, IdRule::new(Alphabet::Any, Length::UpTo(40)));
-    assert_eq!(Profile::compatible().messages.call_ids, IdRule::ANY);
+    assert_eq!(Profile::mistral().messages.call_ids, IdRule::Alphanumeric(9));
+    assert_eq!(Profile::openai().messages.call_ids, IdRule::UpTo(40));
+    assert_eq!(Profile::compatible().messages.call_ids, IdRule::Any);
     // Q53
     assert!(!Profile::mistral().options.asks_stream_usage);
     // Q64

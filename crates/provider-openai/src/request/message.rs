@@ -67,8 +67,8 @@ impl<'a> Tool<'a> {
     fn new(result: &'a ToolResult, parts: &'a [Part], rules: MessageRules, wire: &'a WireNames) -> Self {
         Self {
             role: "tool",
-            tool_call_id: wire.ids.on_the_wire(&result.call_id),
-            name: rules.sends_tool_name.then(|| wire.tools.on_the_wire(&result.name)),
+            tool_call_id: wire.call_id(&result.call_id),
+            name: rules.sends_tool_name.then(|| wire.tool(&result.name)),
             content: parts::tool_content(parts, rules),
         }
     }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use advisor_core::{ChatRequest, ResponseFormat, Result, ToolChoice, ToolDefinition};
 use bytes::Bytes;
-use provider_http::names::ToolNames;
+use provider_http::names::WireNames;
 use provider_http::written::{parameters_of, unwritable, written_tools};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -17,7 +17,7 @@ pub(super) fn write(
     request: &ChatRequest,
     model: &str,
     settings: &BodySettings,
-    names: &ToolNames,
+    names: &WireNames,
 ) -> Map<String, Value> {
     let (options, rules) = (&request.options, &settings.profile.options);
     let mut fields = Map::new();
@@ -47,7 +47,7 @@ pub(super) fn write(
 
 /// Returns the list of offered tools as it is in the body; `None` if there are none. The list is written once
 /// per set, unless a tool is offered alone or does not have its usual name.
-pub(super) fn tools(request: &ChatRequest, rules: &OptionRules, names: &ToolNames) -> Result<Option<Bytes>> {
+pub(super) fn tools(request: &ChatRequest, rules: &OptionRules, names: &WireNames) -> Result<Option<Bytes>> {
     if offered(request, rules).next().is_none() {
         return Ok(None);
     }
@@ -56,7 +56,7 @@ pub(super) fn tools(request: &ChatRequest, rules: &OptionRules, names: &ToolName
         serde_json::to_vec(&tools).map(Bytes::from).map_err(unwritable)
     };
     let described = request.api_tools();
-    let as_usual = !described.definitions().any(|tool| names.is_special(&tool.name));
+    let as_usual = !described.definitions().any(|tool| names.is_special_tool(&tool.name));
     let tools = if as_usual && alone(request, rules).is_none() {
         written_tools(described, &ToolsForm, written)
     } else {
@@ -97,20 +97,20 @@ struct OfferedFunction<'a> {
 }
 
 impl<'a> Offered<'a> {
-    fn new(definition: &'a ToolDefinition, names: &'a ToolNames) -> Self {
+    fn new(definition: &'a ToolDefinition, names: &'a WireNames) -> Self {
         let parameters = parameters_of(definition);
-        let (name, description) = (names.on_the_wire(&definition.name), &*definition.description);
+        let (name, description) = (names.tool(&definition.name), &*definition.description);
         Self { r#type: "function", function: OfferedFunction { name, description, parameters } }
     }
 }
 
-fn tool_choice(choice: &ToolChoice, rules: &OptionRules, names: &ToolNames) -> Value {
+fn tool_choice(choice: &ToolChoice, rules: &OptionRules, names: &WireNames) -> Value {
     match choice {
         ToolChoice::None => json!("none"),
         ToolChoice::Required => json!(rules.required_tool),
         ToolChoice::Tool(_) if rules.named_tool == NamedTool::OfferedAlone => json!(rules.required_tool),
         ToolChoice::Tool(name) => {
-            json!({ "type": "function", "function": { "name": names.on_the_wire(name) } })
+            json!({ "type": "function", "function": { "name": names.tool(name) } })
         }
         _ => json!("auto"),
     }

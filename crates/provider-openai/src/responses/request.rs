@@ -12,13 +12,13 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use advisor_core::{ChatRequest, MessageList, Result, Text};
+use advisor_core::{ChatRequest, Result, Text};
 use bytes::Bytes;
-use provider_http::names::{OfferedNames, ToolNames};
+use provider_http::names::WireNames;
 use provider_http::written::completed_body;
 use serde_json::Value;
 
-use crate::written::{NAMES, written_messages};
+use crate::written::{MessageForm, NAMES, written_messages};
 
 /// The settings of a model that its requests depend on.
 #[derive(Debug, Clone, Default)]
@@ -59,20 +59,17 @@ pub(super) fn body(
     model: &str,
     settings: &BodySettings,
     form: &InputForm,
-) -> Result<(Bytes, Arc<ToolNames>)> {
+) -> Result<(Bytes, Arc<WireNames>)> {
     let own = &request.options.extra;
     let verbatim = own.get("tools").and_then(Value::as_array).into_iter().flatten();
-    let offered = OfferedNames::new(request, NAMES, verbatim.filter_map(|tool| tool.get("name")?.as_str()));
-    let nothing = MessageList::new();
-    let is_own = own.contains_key("input");
-    let messages = if is_own { &nothing } else { &request.messages };
-    let (list, names) = written_messages(messages, form, &offered)?;
-    let list = if is_own { Vec::new() } else { list };
+    let verbatim: Vec<&str> = verbatim.filter_map(|tool| tool.get("name")?.as_str()).collect();
+    let names = WireNames::new(request, form.call_ids(), NAMES, &verbatim);
+    let list = if own.contains_key("input") { Vec::new() } else { written_messages(request, form, &names)? };
     let tools = if own.contains_key("tools") {
         None
     } else {
         options::tools(request, &settings.server_tools, &names)?
     };
     let json = completed_body(list, tools, &options::write(request, model, settings, &names)?)?;
-    Ok((json, Arc::new(offered.complete(names))))
+    Ok((json, Arc::new(names)))
 }

@@ -166,10 +166,10 @@ impl<'a> Call<'a> {
             _ => Map::new(),
         };
         Self {
-            id: wire.ids.on_the_wire(&call.id),
+            id: wire.call_id(&call.id),
             r#type: "function",
             function: Function {
-                name: wire.tools.on_the_wire(&call.name),
+                name: wire.tool(&call.name),
                 arguments: arguments::as_text(&call.arguments),
                 extras: function_extras,
             },

@@ -1,7 +1,7 @@
 //! Messages as input items.
 
 use advisor_core::{Message, MessageContent, Text, ToolResult};
-use provider_http::names::{Alphabet, IdRule, Length, WireNames};
+use provider_http::names::{IdRule, WireNames};
 use provider_http::parts_of_result;
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ impl MessageForm for InputForm {
     const BEGINNING: &'static [u8] = b"{\"input\":[";
 
     fn call_ids(&self) -> IdRule {
-        IdRule::new(Alphabet::Any, Length::UpTo(LONGEST_ID))
+        IdRule::UpTo(LONGEST_ID)
     }
 
     /// The result of a call that a program made names the program. So it depends on the call, as does the output of a call
@@ -70,7 +70,7 @@ impl MessageForm for InputForm {
 fn call_output(result: &ToolResult, form: &InputForm, wire: &WireNames) -> Value {
     let mut output = json!({
         "type": "function_call_output",
-        "call_id": wire.ids.on_the_wire(&result.call_id),
+        "call_id": wire.call_id(&result.call_id),
         "output": parts::content(&parts_of_result(result)),
     });
     if let (Some(caller), Some(fields)) = (form.callers.get(&result.call_id), output.as_object_mut()) {

@@ -6,7 +6,7 @@ use advisor_core::{
     ChatOptions, ChatRequest, Error, ErrorKind, ResponseFormat, Result, ToolChoice, ToolDefinition,
 };
 use bytes::Bytes;
-use provider_http::names::ToolNames;
+use provider_http::names::WireNames;
 use provider_http::written::{parameters_of, unwritable, written_tools};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -25,7 +25,7 @@ pub(super) fn write(
     request: &ChatRequest,
     model: &str,
     settings: &BodySettings,
-    names: &ToolNames,
+    names: &WireNames,
 ) -> Result<Map<String, Value>> {
     let options = &request.options;
     refuse_impossible(options)?;
@@ -86,7 +86,7 @@ fn may_reason(model: &str) -> bool {
 pub(super) fn tools(
     request: &ChatRequest,
     server_tools: &[Value],
-    names: &ToolNames,
+    names: &WireNames,
 ) -> Result<Option<Bytes>> {
     let described = request.api_tools();
     let offered = || described.definitions();
@@ -97,7 +97,7 @@ pub(super) fn tools(
         let functions: Vec<_> = offered().map(|tool| Function::new(tool, names)).collect();
         serde_json::to_vec(&functions).map(Bytes::from).map_err(unwritable)
     };
-    let as_usual = !offered().any(|tool| names.is_special(&tool.name));
+    let as_usual = !offered().any(|tool| names.is_special_tool(&tool.name));
     let functions = if as_usual { written_tools(described, &ToolsForm, written)? } else { written()? };
     if server_tools.is_empty() {
         return Ok(Some(functions));
@@ -130,18 +130,18 @@ struct Function<'a> {
 }
 
 impl<'a> Function<'a> {
-    fn new(definition: &'a ToolDefinition, names: &'a ToolNames) -> Self {
+    fn new(definition: &'a ToolDefinition, names: &'a WireNames) -> Self {
         let parameters = parameters_of(definition);
-        let (name, description) = (names.on_the_wire(&definition.name), &*definition.description);
+        let (name, description) = (names.tool(&definition.name), &*definition.description);
         Self { r#type: "function", name, description, parameters, strict: false }
     }
 }
 
-fn tool_choice(choice: &ToolChoice, names: &ToolNames) -> Value {
+fn tool_choice(choice: &ToolChoice, names: &WireNames) -> Value {
     match choice {
         ToolChoice::None => json!("none"),
         ToolChoice::Required => json!("required"),
-        ToolChoice::Tool(name) => json!({ "type": "function", "name": names.on_the_wire(name) }),
+        ToolChoice::Tool(name) => json!({ "type": "function", "name": names.tool(name) }),
         _ => json!("auto"),
     }
 }

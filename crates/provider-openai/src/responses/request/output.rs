@@ -81,8 +81,8 @@ fn message(text: &str, extras: Map<String, Value>) -> Value {
 fn function_call(call: &ToolCall, extras: Map<String, Value>, wire: &WireNames) -> Value {
     let mut item = extras;
     item.insert("type".to_owned(), "function_call".into());
-    item.insert("call_id".to_owned(), wire.ids.on_the_wire(&call.id).into());
-    item.insert("name".to_owned(), wire.tools.on_the_wire(&call.name).into());
+    item.insert("call_id".to_owned(), wire.call_id(&call.id).into());
+    item.insert("name".to_owned(), wire.tool(&call.name).into());
     item.insert("arguments".to_owned(), arguments::as_text(&call.arguments).into());
     Value::Object(item)
 }

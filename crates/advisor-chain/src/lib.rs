@@ -26,13 +26,13 @@ pub use advisor_core::{
 #[cfg(feature = "memory")]
 #[doc(inline)]
 pub use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore};
+#[cfg(feature = "structured")]
+#[doc(inline)]
+pub use common_advisors::structured::PromptExt;
 pub use named_model::{model, model_at};
 #[cfg(feature = "openai")]
 #[doc(inline)]
 pub use provider_openai::OpenAiModel;
-#[cfg(feature = "structured")]
-#[doc(inline)]
-pub use structured_output::PromptExt;
 #[cfg(feature = "typed-tools")]
 #[doc(inline)]
 pub use tool_call_advisor::tool;
@@ -93,6 +93,12 @@ pub use chat_memory_redis as redis;
 pub use chat_memory_sqlite as sqlite;
 #[cfg(feature = "advisors")]
 pub use common_advisors as advisors;
+#[cfg(feature = "stream-policy")]
+pub use common_advisors::policy as stream_policy;
+#[cfg(feature = "retrieval")]
+pub use common_advisors::retrieval;
+#[cfg(feature = "structured")]
+pub use common_advisors::structured;
 #[cfg(feature = "anthropic")]
 pub use provider_anthropic as anthropic;
 #[cfg(feature = "gemini")]
@@ -101,14 +107,8 @@ pub use provider_gemini as gemini;
 pub use provider_ollama as ollama;
 #[cfg(feature = "openai")]
 pub use provider_openai as openai;
-#[cfg(feature = "retrieval")]
-pub use retrieval;
 #[cfg(feature = "retrieval-postgres")]
 pub use retrieval_postgres;
-#[cfg(feature = "stream-policy")]
-pub use stream_policy;
-#[cfg(feature = "structured")]
-pub use structured_output as structured;
 #[cfg(feature = "text-tool-calls")]
 pub use text_tool_calls;
 #[cfg(any(feature = "mcp", feature = "mcp-server"))]

@@ -32,3 +32,5 @@ pub mod provider;
 mod sent;
 #[cfg(feature = "store")]
 pub mod store;
+#[cfg(feature = "vectors")]
+pub mod vectors;

@@ -1,31 +1,57 @@
 #![doc = include_str!("../README.md")]
 
+#[cfg(feature = "budget")]
 mod budget;
+#[cfg(any(feature = "budget", feature = "rate-limit"))]
 mod per_tenant;
+#[cfg(feature = "policy")]
+pub mod policy;
+#[cfg(feature = "prefix-watch")]
 mod prefix_watch;
+#[cfg(feature = "prompts")]
 mod prompts;
+#[cfg(feature = "rate-limit")]
 mod rate_limit;
+#[cfg(any(feature = "prefix-watch", feature = "routing"))]
 mod recent;
+#[cfg(feature = "cache")]
 mod response_cache;
+#[cfg(feature = "retrieval")]
+pub mod retrieval;
+#[cfg(feature = "retry")]
 mod retry;
+#[cfg(feature = "routing")]
 mod routing;
+#[cfg(feature = "structured")]
+pub mod structured;
+#[cfg(feature = "tools")]
 mod tools;
 
-pub use budget::money::Money;
-pub use budget::prices::{Price, Prices};
-pub use budget::spent::Spent;
-pub use budget::{Budget, OnUnknownCost};
+#[cfg(feature = "budget")]
+pub use budget::{
+    Budget, OnUnknownCost,
+    money::Money,
+    prices::{Price, Prices},
+    spent::Spent,
+};
+#[cfg(feature = "prefix-watch")]
 pub use prefix_watch::{PrefixChange, PrefixWatch};
-pub use prompts::re_reading::ReReading;
-pub use prompts::system_template::{SystemTemplate, TemplateValues};
-pub use prompts::template::PromptTemplate;
+#[cfg(feature = "prompts")]
+pub use prompts::{
+    re_reading::ReReading,
+    system_template::{SystemTemplate, TemplateValues},
+    template::PromptTemplate,
+};
+#[cfg(feature = "rate-limit")]
 pub use rate_limit::RateLimit;
-pub use response_cache::ResponseCache;
-pub use response_cache::similar::in_memory::InMemoryQuestions;
-pub use response_cache::similar::question::Question;
-pub use response_cache::similar::{SimilarAnswer, SimilarQuestions};
+#[cfg(feature = "cache")]
+pub use response_cache::{
+    ResponseCache,
+    similar::{SimilarAnswer, SimilarQuestions, in_memory::InMemoryQuestions, question::Question},
+};
+#[cfg(feature = "retry")]
 pub use retry::Retry;
-pub use routing::route::Route;
-pub use routing::{RouteOrder, RoutedModel};
-pub use tools::only_tools::OnlyTools;
-pub use tools::search::ToolSearch;
+#[cfg(feature = "routing")]
+pub use routing::{RouteOrder, RoutedModel, route::Route};
+#[cfg(feature = "tools")]
+pub use tools::{only_tools::OnlyTools, search::ToolSearch};

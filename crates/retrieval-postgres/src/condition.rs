@@ -1,6 +1,6 @@
 //! Filters as conditions of statements.
 
-use retrieval::{Condition, Filter};
+use common_advisors::retrieval::{Condition, Filter};
 use serde_json::Value;
 
 use crate::rows::{json_without_nul, without_nul};

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use common_advisors::retrieval::VectorError;
 use deadpool_postgres::{Client, Pool};
 use futures::future::join3;
-use retrieval::VectorError;
 use scopeguard::{ScopeGuard, guard};
 use tokio::time::timeout;
 use tokio_postgres::{Error, Row};

@@ -1,8 +1,8 @@
 //! Conversion of the driver's errors to those of vector stores.
 
 use advisor_core::BoxError;
+use common_advisors::retrieval::VectorError;
 use deadpool_postgres::PoolError;
-use retrieval::VectorError;
 use tokio_postgres::Error;
 use tokio_postgres::error::{Severity, SqlState};
 

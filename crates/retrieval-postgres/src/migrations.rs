@@ -1,7 +1,7 @@
 //! The versions of the schema, and the migration of a database to the newest one.
 
+use common_advisors::retrieval::VectorError;
 use deadpool_postgres::{Client, Transaction};
-use retrieval::VectorError;
 use tokio_postgres::{Error, Row};
 
 use crate::failure::{from_statement, reason};

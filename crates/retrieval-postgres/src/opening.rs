@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use common_advisors::retrieval::VectorError;
 use deadpool_postgres::{Client, Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
-use retrieval::VectorError;
 use scopeguard::{ScopeGuard, guard};
 use tokio::time::timeout;
 use tokio_postgres::config::SslMode;

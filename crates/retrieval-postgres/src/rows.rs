@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use advisor_core::Embedding;
-use retrieval::{Document, EmbeddedDocument, VectorError};
+use common_advisors::retrieval::{Document, EmbeddedDocument, VectorError};
 use serde_json::Value;
 use tokio_postgres::Row;
 

@@ -1,7 +1,7 @@
 //! `SetupError`: why a store was not opened.
 
 use advisor_core::{BoxError, Error, ErrorKind};
-use retrieval::VectorError;
+use common_advisors::retrieval::VectorError;
 
 /// The reason why a store could not be opened, or an index not be created.
 #[derive(Debug, thiserror::Error)]

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use advisor_core::{Embedding, async_trait};
+use common_advisors::retrieval::{Document, EmbeddedDocument, Filter, VectorError, VectorStore};
 use deadpool_postgres::Pool;
-use retrieval::{Document, EmbeddedDocument, Filter, VectorError, VectorStore};
 use tokio_postgres::Row;
 
 use crate::condition::where_filter;
@@ -41,7 +41,7 @@ use crate::statement::Statement;
 /// # Example
 /// ```no_run
 /// use advisor_core::Embedding;
-/// use retrieval::{Document, EmbeddedDocument, Filter, VectorStore};
+/// use common_advisors::retrieval::{Document, EmbeddedDocument, Filter, VectorStore};
 /// use retrieval_postgres::PostgresVectors;
 ///
 /// # #[tokio::main(flavor = "current_thread")]

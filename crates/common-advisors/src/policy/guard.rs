@@ -8,20 +8,20 @@ use advisor_core::{
     HoldBack, Message, PendingText, Phase, Placement, Result, Role, StreamAdvisor, Text, async_trait,
 };
 
-use crate::search::pattern::{PatternError, PatternSearch};
-use crate::search::words::{LetterCase, WordMatch, Words};
-use crate::search::{Found, Searched};
+use crate::policy::search::pattern::{PatternError, PatternSearch};
+use crate::policy::search::words::{LetterCase, WordMatch, Words};
+use crate::policy::search::{Found, Searched};
 
 /// A guard against texts: what it matches, and its reply.
 ///
 /// [`on_input`](Self::on_input) is the advisor for the user's messages, [`on_output`](Self::on_output) that for
-/// answers. To change a text and go on, take [`ReplaceText`](crate::ReplaceText).
+/// answers. To change a text and go on, take [`ReplaceText`](crate::policy::ReplaceText).
 ///
 /// # Example
 /// ```
 /// use advisor_core::{ChatClient, FinishReason};
 /// use advisor_testkit::{Answer, ScriptedModel};
-/// use stream_policy::{Guard, LetterCase};
+/// use common_advisors::policy::{Guard, LetterCase};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> advisor_core::Result<()> {
@@ -59,7 +59,7 @@ impl Guard {
 
     /// Creates a guard against the matches of a regular expression, in the syntax of the crate `regex`.
     ///
-    /// Matches must have a longest length, as in [`ReplaceText::for_pattern`](crate::ReplaceText::for_pattern).
+    /// Matches must have a longest length, as in [`ReplaceText::for_pattern`](crate::policy::ReplaceText::for_pattern).
     ///
     /// # Errors
     /// For a pattern that is invalid, matches an empty text, or can match more than 64 KiB.
@@ -174,7 +174,7 @@ impl fmt::Debug for Matcher {
 /// ```
 /// use advisor_core::ChatClient;
 /// use advisor_testkit::{Answer, ScriptedModel};
-/// use stream_policy::Guard;
+/// use common_advisors::policy::Guard;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> advisor_core::Result<()> {
@@ -245,7 +245,7 @@ impl StreamAdvisor for InputGuard {
 /// ```
 /// use advisor_core::{ChatClient, FinishReason};
 /// use advisor_testkit::{Answer, ScriptedModel};
-/// use stream_policy::{Guard, LetterCase};
+/// use common_advisors::policy::{Guard, LetterCase};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> advisor_core::Result<()> {

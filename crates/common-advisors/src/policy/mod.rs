@@ -1,4 +1,4 @@
-#![doc = include_str!("../README.md")]
+//! Policies over the blocks of an answer while it streams: judges, replacement, guards, observers.
 //!
 //! No policy changes a response by itself: the core keeps response, transcript, errors and memory equal to the emitted
 //! chunks.
@@ -13,7 +13,7 @@
 //! use advisor_core::{AdvisorChain, Block, BlockContent, ChatClient, ChatRequest, Message, Result, from_fn};
 //! use advisor_testkit::{Answer, ScriptedModel};
 //! use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore};
-//! use stream_policy::{BlockPolicy, PendingBlock, ReplaceText, Verdict};
+//! use common_advisors::policy::{BlockPolicy, PendingBlock, ReplaceText, Verdict};
 //! use tool_call_advisor::{FnTool, ToolCallAdvisor};
 //! # use advisor_core::{ConversationKey, ToolDefinition};
 //! # use serde_json::{Value, json};
@@ -68,18 +68,18 @@
 //!   [`BlockPolicy::with_kinds`].
 //! - A block that changes loses its provider data, such as the signature of a reasoning.
 
+mod blocks;
 mod guard;
 mod judge;
 mod observe;
-mod policy;
 mod replace;
 mod search;
 
+pub use blocks::{BlockPolicy, Denial, DenialCause, Denials, OnDeny, OnFailure};
 pub use guard::{Guard, InputGuard, OutputGuard};
 pub use judge::model_judge::ModelJudge;
 pub use judge::{Judge, PendingBlock, Verdict};
 pub use observe::ObserveBlocks;
-pub use policy::{BlockPolicy, Denial, DenialCause, Denials, OnDeny, OnFailure};
 pub use replace::ReplaceText;
 pub use search::pattern::PatternError;
 pub use search::words::LetterCase;

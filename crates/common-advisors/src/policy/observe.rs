@@ -11,7 +11,7 @@ use advisor_core::{
 /// Calls an observer for each block of an answer, of every kind: when it opens, for each piece, and when it closes.
 ///
 /// Each answer has a new observer. It is dropped with the answer, however that ends, so its `Drop` is the place
-/// for cleanup. It sees blocks and cannot change them: [`BlockPolicy`](crate::BlockPolicy) does that.
+/// for cleanup. It sees blocks and cannot change them: [`BlockPolicy`](crate::policy::BlockPolicy) does that.
 ///
 /// Its position is [`Phase::ModelCall`], where it sees the output of the policies inside it. In [`Phase::Turn`] it sees
 /// the blocks of all rounds, as the caller does.
@@ -23,7 +23,7 @@ use advisor_core::{
 /// ```
 /// use advisor_core::{Block, BlockId, BlockObserver, ChatClient};
 /// use advisor_testkit::{Answer, Journal, ScriptedModel};
-/// use stream_policy::ObserveBlocks;
+/// use common_advisors::policy::ObserveBlocks;
 ///
 /// struct Log(Journal);
 ///

@@ -9,9 +9,9 @@ use advisor_core::{
 };
 use regex::Regex;
 
-use crate::search::Found;
-use crate::search::pattern::{PatternError, PatternSearch, syntax};
-use crate::search::words::{LetterCase, Words};
+use crate::policy::search::Found;
+use crate::policy::search::pattern::{PatternError, PatternSearch, syntax};
+use crate::policy::search::words::{LetterCase, Words};
 
 /// Replaces words, or the matches of a pattern, in the text of an answer while it streams.
 ///
@@ -37,7 +37,7 @@ use crate::search::words::{LetterCase, Words};
 /// ```
 /// use advisor_core::{ChatClient, FinishReason};
 /// use advisor_testkit::{Answer, ScriptedModel};
-/// use stream_policy::ReplaceText;
+/// use common_advisors::policy::ReplaceText;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -10,14 +10,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use advisor_core::{
-    AdvisorChain, AdvisorInfo, ChatRequest, ChatResponse, ChunkStream, EmbeddingModel, FinishReason, Phase,
-    Placement, Result, StreamAdvisor, Text, Turn, async_trait,
+    AdvisorChain, AdvisorInfo, ChatRequest, ChatResponse, ChunkStream, ConversationKey, EmbeddingModel,
+    FinishReason, Phase, Placement, Result, StreamAdvisor, Text, Turn, async_trait,
 };
 
 use self::answers::Answers;
 use self::asked::Asked;
 use self::similar::{Similar, SimilarAnswer, SimilarQuestions, is_for_others, question};
-use crate::per_tenant::tenant_of;
 
 /// Answers an equal request again without the model.
 ///
@@ -169,7 +168,7 @@ impl AdvisorInfo for ResponseCache {
 impl StreamAdvisor for ResponseCache {
     async fn advise_stream(self: Arc<Self>, request: ChatRequest, next: AdvisorChain) -> Result<ChunkStream> {
         let tenant = match self.scope {
-            Scope::Tenant => tenant_of(&request),
+            Scope::Tenant => request.conversation.as_ref().map_or("default", ConversationKey::tenant),
             Scope::All => "",
         };
         let (asked, turn) = (Arc::new(Asked::new(tenant, &request)), Arc::clone(&request.turn));

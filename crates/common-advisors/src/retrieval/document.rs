@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 ///
 /// # Example
 /// ```
-/// use retrieval::Document;
+/// use common_advisors::retrieval::Document;
 ///
 /// let document = Document::new("hours", "The shop opens at nine.")
 ///     .with_title("Opening hours")

@@ -1,4 +1,4 @@
-#![doc = include_str!("../README.md")]
+//! Documents found once per turn, sent as context and cited; a long-term memory; the contract of a vector store.
 
 mod advisor;
 mod document;
@@ -14,8 +14,6 @@ pub use advisor_core::{Embedding, EmbeddingModel};
 pub use document::Document;
 pub use past_turns::{PastTurns, Scope};
 pub use retriever::{OnFailure, Query, Retriever};
-#[cfg(any(test, feature = "conformance"))]
-pub use vectors::conformance;
 pub use vectors::filter::{Condition, Filter};
 pub use vectors::in_memory::InMemoryVectors;
 pub use vectors::retriever::VectorRetriever;

@@ -9,8 +9,8 @@ use advisor_core::{
     TurnId, async_trait,
 };
 
-use crate::retriever::warn;
-use crate::{Document, EmbeddedDocument, Filter, OnFailure, VectorError, VectorStore, prompt};
+use crate::retrieval::retriever::warn;
+use crate::retrieval::{Document, EmbeddedDocument, Filter, OnFailure, VectorError, VectorStore, prompt};
 
 /// The instructions before the earlier turns, unless others are set.
 const INSTRUCTIONS: &str = "The turns below are from earlier in this conversation or from other ones. They may matter \
@@ -31,7 +31,7 @@ const FENCE: &str = "earlier-turn";
 /// [rejects](advisor_core::Turn::reject_answer) is removed.
 ///
 /// The found turns stand at the beginning of the user's message that the turn answers ([`ChatRequest::with_context`]), as
-/// the documents of [`Retrieval`](crate::Retrieval) do, or with the instructions ([`in_system`](Self::in_system)).
+/// the documents of [`Retrieval`](crate::retrieval::Retrieval) do, or with the instructions ([`in_system`](Self::in_system)).
 ///
 /// Add it before advisors that change or deny answers, such as a redaction. Those outside it change what memory stores,
 /// and not what this advisor stores.
@@ -45,7 +45,7 @@ const FENCE: &str = "earlier-turn";
 ///
 /// # Prompt injection
 /// Earlier turns contain what users wrote and what models answered to documents. They are fenced and called data, with
-/// the same limits as for the documents of [`Retrieval`](crate::Retrieval#prompt-injection). A stored instruction is
+/// the same limits as for the documents of [`Retrieval`](crate::retrieval::Retrieval#prompt-injection). A stored instruction is
 /// found again in later turns.
 ///
 /// # Ordering
@@ -64,7 +64,7 @@ const FENCE: &str = "earlier-turn";
 /// ```
 /// use advisor_core::{ChatClient, ConversationKey};
 /// use advisor_testkit::{Answer, ScriptedModel, WordEmbeddings};
-/// use retrieval::{InMemoryVectors, PastTurns};
+/// use common_advisors::retrieval::{InMemoryVectors, PastTurns};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -2,7 +2,7 @@
 
 use advisor_core::Text;
 
-use crate::Document;
+use crate::retrieval::Document;
 
 /// The end of a document that is cut.
 const CUT: &str = " […]";

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use advisor_core::{ConversationKey, Error, Result, Text, Turn, TurnId, async_trait};
 
-use crate::Document;
+use crate::retrieval::Document;
 
 /// Finds documents for a query. A closure that returns a future is a retriever.
 ///
@@ -17,11 +17,11 @@ use crate::Document;
 ///
 /// # Errors
 /// An error means that nothing is known about matching documents. No match is not an error, but an empty list.
-/// [`OnFailure`](crate::OnFailure) decides how a turn continues.
+/// [`OnFailure`](crate::retrieval::OnFailure) decides how a turn continues.
 ///
 /// # Example
 /// ```
-/// use retrieval::{Document, Query, Retriever};
+/// use common_advisors::retrieval::{Document, Query, Retriever};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> advisor_core::Result<()> {

@@ -7,8 +7,8 @@ use advisor_core::{
     StreamAdvisor, async_trait,
 };
 
-use crate::OutputFormat;
-use crate::attempts::Attempts;
+use crate::structured::OutputFormat;
+use crate::structured::attempts::Attempts;
 
 /// Asks for answers of a form, validates them, and asks again if one does not fit.
 ///
@@ -33,7 +33,7 @@ use crate::attempts::Attempts;
 /// Caches inside remove rejected answers ([`Turn::reject_answer`](advisor_core::Turn::reject_answer)).
 ///
 /// # Example
-/// See [`PromptExt::entity`](crate::PromptExt::entity), which adds this advisor to a turn.
+/// See [`PromptExt::entity`](crate::structured::PromptExt::entity), which adds this advisor to a turn.
 #[derive(Debug, Clone)]
 pub struct StructuredOutput {
     pub(crate) format: OutputFormat,

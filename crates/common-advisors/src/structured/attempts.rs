@@ -13,10 +13,10 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use futures::stream::Stream;
 
-use crate::OutputFormat;
-use crate::json_text::may_go_on;
-use crate::misfit::Misfit;
-use crate::value_of::ended_without_value;
+use crate::structured::OutputFormat;
+use crate::structured::json_text::may_go_on;
+use crate::structured::misfit::Misfit;
+use crate::structured::value_of::ended_without_value;
 
 /// The attempts at an answer of the form. The first is live; each further one follows a restart.
 pub(crate) struct Attempts {

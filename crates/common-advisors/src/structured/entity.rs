@@ -9,8 +9,8 @@ use futures::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
-use crate::value_of::value_of;
-use crate::{EntityStream, OutputFormat, StructuredOutput};
+use crate::structured::value_of::value_of;
+use crate::structured::{EntityStream, OutputFormat, StructuredOutput};
 
 /// Extension of `Prompt` that asks for typed values.
 pub trait PromptExt {

@@ -10,12 +10,12 @@ use futures::stream::{FusedStream, Stream};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::OutputFormat;
-use crate::json_text::first_object;
-use crate::partial_json::partial_json;
-use crate::value_of::value_of;
+use crate::structured::OutputFormat;
+use crate::structured::json_text::first_object;
+use crate::structured::partial_json::partial_json;
+use crate::structured::value_of::value_of;
 
-/// The value of a turn while the model writes it, created by [`Entity::stream`](crate::Entity::stream).
+/// The value of a turn while the model writes it, created by [`Entity::stream`](crate::structured::Entity::stream).
 ///
 /// # Ordering
 /// Partial values come first, each with more content than the one before. The whole value is the last item. It has the
@@ -36,8 +36,8 @@ use crate::value_of::value_of;
 /// use futures::TryStreamExt;
 /// use serde::Deserialize;
 /// use serde_json::json;
-/// use structured_output::schemars::{self, JsonSchema};
-/// use structured_output::{Partial, PromptExt};
+/// use common_advisors::structured::schemars::{self, JsonSchema};
+/// use common_advisors::structured::{Partial, PromptExt};
 ///
 /// #[derive(Debug, PartialEq, Deserialize, JsonSchema)]
 /// struct City {

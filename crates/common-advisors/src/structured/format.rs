@@ -8,9 +8,9 @@ use schemars::{JsonSchema, schema_for};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::json_text::candidates;
-use crate::misfit::Misfit;
-use crate::strict::strict_schema;
+use crate::structured::json_text::candidates;
+use crate::structured::misfit::Misfit;
+use crate::structured::strict::strict_schema;
 
 /// The required form of an answer: a JSON schema, and a check of the values that fit it. Cheap to clone.
 #[derive(Clone)]

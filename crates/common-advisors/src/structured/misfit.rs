@@ -147,7 +147,7 @@ mod tests {
     use serde::de::Error as _;
     use serde::{Deserialize, Deserializer};
 
-    use crate::OutputFormat;
+    use crate::structured::OutputFormat;
 
     #[derive(Debug, Deserialize, JsonSchema)]
     #[serde(deny_unknown_fields)]

@@ -1,4 +1,4 @@
-#![doc = include_str!("../README.md")]
+//! Answers as typed values: by schema where the server enforces one, by the prompt otherwise, asked again within a bound.
 
 mod advisor;
 mod attempts;

@@ -3,7 +3,7 @@
 use advisor_core::{ChatResponse, Error, ErrorKind, FinishReason, Result};
 use serde::de::DeserializeOwned;
 
-use crate::OutputFormat;
+use crate::structured::OutputFormat;
 
 /// Returns the value of a turn's response. The response may be unvalidated, for example if a limit ended the turn.
 pub(crate) fn value_of<T: DeserializeOwned>(format: &OutputFormat, response: &ChatResponse) -> Result<T> {

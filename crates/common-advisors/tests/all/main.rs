@@ -1,4 +1,5 @@
-//! Retrieval of documents and of past turns, in chains with the tool loop and memory.
+//! Policies over streams, and retrieval in chains with the tool loop and memory. `tests/order/common_advisors` of the
+//! workspace has the other advisors.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -7,5 +8,5 @@
     reason = "a test fails by panicking"
 )]
 
-mod past_turns;
+mod policy;
 mod retrieval;

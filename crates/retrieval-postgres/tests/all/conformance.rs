@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use retrieval::conformance::{self, DIMENSIONS};
+use advisor_conformance::vectors::{self, DIMENSIONS};
 use retrieval_postgres::PostgresVectors;
 
 use crate::support::{Place, server};
 
-retrieval::vector_conformance!(match server() {
+advisor_conformance::vector_conformance!(match server() {
     Some(url) => PostgresVectors::connect(&url, DIMENSIONS).await.unwrap(),
     None => return,
 });
@@ -15,6 +15,6 @@ retrieval::vector_conformance!(match server() {
 #[tokio::test]
 async fn law_m5_postgres_tenants_share_no_vectors() {
     let Some(place) = Place::new() else { return };
-    conformance::tenants_share_nothing(Arc::new(place.store(2).await)).await;
+    vectors::tenants_share_nothing(Arc::new(place.store(2).await)).await;
     place.remove().await;
 }

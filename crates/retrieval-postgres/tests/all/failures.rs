@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use retrieval::{Filter, VectorError, VectorStore};
+use common_advisors::retrieval::{Filter, VectorError, VectorStore};
 use retrieval_postgres::PostgresVectors;
 use tokio::task::yield_now;
 
@@ -132,7 +132,7 @@ async fn damaged_document_is_an_error_without_its_text() {
     let store = place.store(1).await;
     add(&store, "a").await.unwrap();
     place.execute("UPDATE {schema}.documents SET body = 'canary'").await;
-    let asked = retrieval::Embedding::new([1.0, 0.0, 0.0]).unwrap();
+    let asked = common_advisors::retrieval::Embedding::new([1.0, 0.0, 0.0]).unwrap();
     let read = store.search(&asked, 1, &all()).await;
     assert_unavailable(&read);
     assert!(!format!("{read:?}").contains("canary"));

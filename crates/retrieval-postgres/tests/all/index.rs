@@ -1,7 +1,7 @@
 //! Tests of the index.
 
 use advisor_core::Embedding;
-use retrieval::{Filter, VectorStore};
+use common_advisors::retrieval::{Filter, VectorStore};
 use retrieval_postgres::{PostgresVectors, SetupError};
 use tokio::task::JoinSet;
 

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::time::Duration;
 
-use retrieval::{Filter, VectorStore};
+use common_advisors::retrieval::{Filter, VectorStore};
 use retrieval_postgres::{PostgresVectors, Schema, SetupError};
 use tokio::task::JoinSet;
 use tokio::time::timeout;

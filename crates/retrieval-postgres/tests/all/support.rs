@@ -3,9 +3,9 @@
 use std::io::Write as _;
 use std::sync::Once;
 
+use advisor_conformance::vectors::DIMENSIONS;
 use advisor_core::{Embedding, TurnId};
-use retrieval::conformance::DIMENSIONS;
-use retrieval::{Document, EmbeddedDocument, Filter, VectorStore};
+use common_advisors::retrieval::{Document, EmbeddedDocument, Filter, VectorStore};
 use retrieval_postgres::deadpool_postgres::{Client, Manager, Pool};
 use retrieval_postgres::{PostgresVectors, Schema};
 use tokio_postgres::{Config, NoTls};

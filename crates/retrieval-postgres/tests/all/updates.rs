@@ -2,7 +2,7 @@
 
 use advisor_core::{Embedding, EmbeddingModel, Text};
 use advisor_testkit::WordEmbeddings;
-use retrieval::{
+use common_advisors::retrieval::{
     Document, EmbeddedDocument, Filter, Query, Retriever, VectorError, VectorRetriever, VectorStore,
     embed_documents,
 };

@@ -13,7 +13,7 @@ use futures::stream::FuturesUnordered;
 use futures::{FutureExt, StreamExt};
 
 use super::{BlockPolicy, Denial, DenialCause, Denials, OnDeny, OnFailure};
-use crate::judge::{PendingBlock, Verdict};
+use crate::policy::judge::{PendingBlock, Verdict};
 
 /// Holds back the judged blocks of one answer.
 pub(super) struct PolicyEditor {

@@ -16,7 +16,7 @@ use advisor_core::{
 use tokio::time::{Instant, timeout_at};
 
 use self::editor::PolicyEditor;
-use crate::judge::{Judge, PendingBlock, Verdict};
+use crate::policy::judge::{Judge, PendingBlock, Verdict};
 
 /// Holds back each block of chosen kinds until a judge has decided about it: tool calls by default.
 ///
@@ -43,7 +43,7 @@ use crate::judge::{Judge, PendingBlock, Verdict};
 /// ```
 /// use advisor_core::ChatClient;
 /// use advisor_testkit::{Answer, ScriptedModel};
-/// use stream_policy::{BlockPolicy, PendingBlock, Verdict};
+/// use common_advisors::policy::{BlockPolicy, PendingBlock, Verdict};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> advisor_core::Result<()> {
@@ -242,7 +242,7 @@ pub enum OnDeny {
 /// use advisor_core::ChatClient;
 /// use advisor_testkit::{Answer, ScriptedModel};
 /// use futures::TryStreamExt;
-/// use stream_policy::{BlockPolicy, Denials, PendingBlock, Verdict};
+/// use common_advisors::policy::{BlockPolicy, Denials, PendingBlock, Verdict};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> advisor_core::Result<()> {
@@ -293,7 +293,7 @@ pub enum DenialCause {
 impl Denial {
     /// Returns the default text in place of the block.
     ///
-    /// [`BlockPolicy::with_denial_text`](crate::BlockPolicy::with_denial_text) sets another one.
+    /// [`BlockPolicy::with_denial_text`](crate::policy::BlockPolicy::with_denial_text) sets another one.
     #[must_use]
     pub fn default_text(&self) -> String {
         let what = match (&self.tool, self.kind) {

@@ -16,11 +16,11 @@ use advisor_core::{Block, BlockId, ChatRequest, FinishReason, Result, Text, Tool
 /// The future is dropped if the answer ends, fails or is dropped, or if its attempt becomes void.
 ///
 /// # Errors
-/// An error, a timeout and a panic mean that there is no verdict; [`OnFailure`](crate::OnFailure) decides then.
+/// An error, a timeout and a panic mean that there is no verdict; [`OnFailure`](crate::policy::OnFailure) decides then.
 ///
 /// # Example
 /// ```
-/// use stream_policy::{BlockPolicy, PendingBlock, Verdict};
+/// use common_advisors::policy::{BlockPolicy, PendingBlock, Verdict};
 ///
 /// let no_deletes = BlockPolicy::new(|pending: PendingBlock| async move {
 ///     let deletes = pending.call().is_some_and(|call| call.name == "delete");
@@ -89,7 +89,7 @@ pub enum Verdict {
     Replace(Vec<Block>),
     /// The answer ends without the block, for this reason. Text that streamed while the judge worked stays in it.
     ///
-    /// For an end with a closing text, deny the block under [`OnDeny::EndAnswer`](crate::OnDeny::EndAnswer).
+    /// For an end with a closing text, deny the block under [`OnDeny::EndAnswer`](crate::policy::OnDeny::EndAnswer).
     ///
     /// The response lacks its id, its model and its token counts if the model has not ended: they come last.
     ///

@@ -29,13 +29,13 @@ use super::{Judge, PendingBlock, Verdict};
 /// # Errors
 /// Those of the model, and of kind [`InvalidOutput`](ErrorKind::InvalidOutput) if its answer is no verdict. A block that is
 /// [too long](Self::with_block_bytes) is an error of kind [`TooLarge`](ErrorKind::TooLarge). Such a block has no
-/// verdict, and [`OnFailure`](crate::OnFailure) decides.
+/// verdict, and [`OnFailure`](crate::policy::OnFailure) decides.
 ///
 /// # Example
 /// ```
 /// use advisor_core::ChatClient;
 /// use advisor_testkit::{Answer, ScriptedModel};
-/// use stream_policy::{BlockPolicy, ModelJudge};
+/// use common_advisors::policy::{BlockPolicy, ModelJudge};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> advisor_core::Result<()> {

@@ -30,7 +30,7 @@ use self::question::Question;
 /// use advisor_core::{ChatClient, ChatResponse, Error, Result, async_trait};
 /// use advisor_testkit::{Answer, ScriptedModel, WordEmbeddings};
 /// use common_advisors::{Question, ResponseCache, SimilarAnswer, SimilarQuestions};
-/// use retrieval::{Document, EmbeddedDocument, Filter, InMemoryVectors, VectorStore};
+/// use common_advisors::retrieval::{Document, EmbeddedDocument, Filter, InMemoryVectors, VectorStore};
 ///
 /// /// Questions in a vector store, which several processes can share.
 /// struct InVectors<S>(S);

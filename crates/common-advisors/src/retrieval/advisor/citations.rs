@@ -7,7 +7,7 @@ use advisor_core::{
 };
 use serde_json::json;
 
-use crate::Document;
+use crate::retrieval::Document;
 
 /// The format of the data of a citation: the number of its document, and the id, such as `{"number": 1, "id": "a"}`.
 pub const CITATION_FORMAT: &str = "retrieval";

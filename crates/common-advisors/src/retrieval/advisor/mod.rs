@@ -13,7 +13,7 @@ use advisor_core::{
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
-use crate::{Document, OnFailure, Query, Retriever, prompt};
+use crate::retrieval::{Document, OnFailure, Query, Retriever, prompt};
 use citations::{CitationEditor, Citations};
 
 /// The instructions before the documents, unless others are set.
@@ -56,7 +56,7 @@ const INSTRUCTIONS: &str = "The documents below were found for the question of t
 /// ```
 /// use advisor_core::{BlockContent, ChatClient};
 /// use advisor_testkit::{Answer, ScriptedModel};
-/// use retrieval::{Document, Query, Retrieval};
+/// use common_advisors::retrieval::{Document, Query, Retrieval};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> advisor_core::Result<()> {
@@ -228,14 +228,14 @@ impl fmt::Debug for Retrieval {
 
 /// The documents of a turn, in the extensions of the turn. Cheap to clone.
 ///
-/// Several [`Retrieval`](crate::Retrieval)s of a chain number their documents consecutively. A turn without an
+/// Several [`Retrieval`](crate::retrieval::Retrieval)s of a chain number their documents consecutively. A turn without an
 /// answer of a retriever has no `Retrieved`; without a match, its list is empty.
 ///
 /// # Example
 /// ```
 /// use advisor_core::ChatClient;
 /// use advisor_testkit::{Answer, ScriptedModel};
-/// use retrieval::{Document, Query, Retrieval, Retrieved};
+/// use common_advisors::retrieval::{Document, Query, Retrieval, Retrieved};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> advisor_core::Result<()> {

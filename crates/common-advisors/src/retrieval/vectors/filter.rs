@@ -3,13 +3,13 @@
 use advisor_core::Text;
 use serde_json::Value;
 
-use crate::Document;
+use crate::retrieval::Document;
 
 /// The documents that an operation applies to: those of one tenant that meet all conditions.
 ///
 /// # Example
 /// ```
-/// use retrieval::{Document, Filter};
+/// use common_advisors::retrieval::{Document, Filter};
 ///
 /// let filter = Filter::in_tenant("acme").with_equal("language", "en").with_not_equal("draft", true);
 /// let document = Document::new("hours", "The shop opens at nine.").with_metadata("language", "en");

@@ -8,7 +8,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use advisor_core::{Embedding, Text, async_trait};
 
 use super::{EmbeddedDocument, VectorStore};
-use crate::{Document, Filter, VectorError};
+use crate::retrieval::{Document, Filter, VectorError};
 
 /// A vector store in this process's memory. Clones share the documents, which end with the process.
 ///
@@ -29,7 +29,7 @@ use crate::{Document, Filter, VectorError};
 /// ```
 /// use std::num::NonZeroUsize;
 /// use advisor_core::Embedding;
-/// use retrieval::{Document, EmbeddedDocument, InMemoryVectors, VectorError, VectorStore};
+/// use common_advisors::retrieval::{Document, EmbeddedDocument, InMemoryVectors, VectorError, VectorStore};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {

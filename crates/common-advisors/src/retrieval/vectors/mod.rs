@@ -1,7 +1,5 @@
 //! `VectorStore`, the contract of a store, its `VectorError`, `EmbeddedDocument` and `embed_documents`.
 
-#[cfg(any(test, feature = "conformance"))]
-pub mod conformance;
 pub(crate) mod filter;
 pub(crate) mod in_memory;
 pub(crate) mod retriever;
@@ -10,14 +8,14 @@ use std::sync::Arc;
 
 use advisor_core::{BoxError, Embedding, EmbeddingModel, Error, ErrorKind, Result, Text, async_trait};
 
-use crate::{Document, Filter};
+use crate::retrieval::{Document, Filter};
 
 /// Stores documents with their embeddings, and finds those that are close to another embedding.
 ///
 /// All embeddings of a store have the same number of dimensions. Tenants share nothing else: a document is identified
 /// by its tenant and its id, and an operation sees one tenant.
 ///
-/// A store passes the suite of `vector_conformance!`, with the feature `conformance`.
+/// A store passes the suite `vector_conformance!` of the crate `advisor-conformance`.
 ///
 /// # Ordering
 /// An operation sees all updates that have returned before it begins. An update is applied completely or not at all.
@@ -32,7 +30,7 @@ use crate::{Document, Filter};
 /// ```
 /// use advisor_core::EmbeddingModel;
 /// use advisor_testkit::WordEmbeddings;
-/// use retrieval::{Document, Filter, InMemoryVectors, VectorStore, embed_documents};
+/// use common_advisors::retrieval::{Document, Filter, InMemoryVectors, VectorStore, embed_documents};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> advisor_core::Result<()> {

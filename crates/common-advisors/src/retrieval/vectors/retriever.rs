@@ -6,7 +6,7 @@ use std::sync::Arc;
 use advisor_core::{EmbeddingModel, Result, async_trait};
 
 use super::VectorStore;
-use crate::{Document, Filter, Query, Retriever};
+use crate::retrieval::{Document, Filter, Query, Retriever};
 
 /// Finds documents by the similarity of their embeddings to that of the query. Cheap to clone.
 ///
@@ -15,7 +15,7 @@ use crate::{Document, Filter, Query, Retriever};
 /// # Example
 /// ```
 /// use advisor_testkit::WordEmbeddings;
-/// use retrieval::{Document, Filter, InMemoryVectors, Query, Retriever, VectorRetriever, VectorStore, embed_documents};
+/// use common_advisors::retrieval::{Document, Filter, InMemoryVectors, Query, Retriever, VectorRetriever, VectorStore, embed_documents};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> advisor_core::Result<()> {

@@ -12,11 +12,11 @@ use advisor_core::{
 use advisor_testkit::validate_transcript;
 use advisor_testkit::{Answer, Gate, Journal, ScriptedModel, WordEmbeddings};
 use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore};
-use futures::{FutureExt, StreamExt};
-use retrieval::{
+use common_advisors::retrieval::{
     Document, InMemoryVectors, OnFailure, Query, Retrieval, Retrieved, Retriever, VectorRetriever,
     VectorStore, embed_documents,
 };
+use futures::{FutureExt, StreamExt};
 use serde_json::{Value, json};
 use tool_call_advisor::{FnTool, ToolCallAdvisor, ToolCallStreaming};
 

@@ -9,8 +9,10 @@ use advisor_core::{
 };
 use advisor_testkit::{Answer, ScriptedModel, WordEmbeddings};
 use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore, Window};
+use common_advisors::retrieval::{
+    Document, Filter, InMemoryVectors, OnFailure, PastTurns, Scope, VectorStore,
+};
 use futures::StreamExt;
-use retrieval::{Document, Filter, InMemoryVectors, OnFailure, PastTurns, Scope, VectorStore};
 use serde_json::{Value, json};
 use tool_call_advisor::{CallDecision, FnTool, LoopHooks, ReadyCall, ToolCallAdvisor};
 

@@ -10,7 +10,7 @@ use futures::{Stream, StreamExt};
 use std::sync::Arc;
 use std::time::Duration;
 
-use stream_policy::{BlockPolicy, Denials, PendingBlock, Verdict};
+use common_advisors::policy::{BlockPolicy, Denials, PendingBlock, Verdict};
 
 /// The longest wait for anything. No wait of a test is near it.
 pub(crate) const LIMIT: Duration = Duration::from_secs(60);

@@ -7,10 +7,10 @@ use advisor_core::{
     AdvisorChain, ChunkStream, Error, ErrorKind, FinishReason, Placement, Result, StreamAdvisor, from_fn,
 };
 use advisor_testkit::{Answer, Gate, ScriptedModel};
+use common_advisors::policy::{BlockPolicy, DenialCause, OnDeny, OnFailure, PendingBlock, Verdict};
 use futures::{FutureExt, StreamExt};
-use stream_policy::{BlockPolicy, DenialCause, OnDeny, OnFailure, PendingBlock, Verdict};
 
-use crate::policy::common::{Run, chain, read, request, run};
+use crate::policy::blocks::common::{Run, chain, read, request, run};
 
 #[derive(Debug, Clone, Copy)]
 enum Judge {
@@ -107,7 +107,7 @@ async fn law_s4_failed_judge_may_fail_the_answer() {
         let run = judged(policy(judge).with_on_failure(OnFailure::Fail)).await;
         let error = run.outcome.unwrap_err();
         assert_eq!((error.kind(), error.emitted()), (kind, true), "{judge:?}");
-        let partial = crate::policy::common::in_short(error.partial().unwrap());
+        let partial = crate::policy::blocks::common::in_short(error.partial().unwrap());
         assert_eq!(partial, ["Hm.", "(good {})"], "{judge:?}");
     }
 }
@@ -146,7 +146,7 @@ fn outcome(run: &Run) -> (Vec<String>, FinishReason, Option<String>) {
         Ok(response) => (response, None),
         Err(error) => (error.partial().unwrap(), Some(format!("{:?}: {error}", error.kind()))),
     };
-    (crate::policy::common::in_short(response), response.finish().reason.clone(), error)
+    (crate::policy::blocks::common::in_short(response), response.finish().reason.clone(), error)
 }
 
 /// A reader that is away while the time is over does not deny a call: the judge could not work meanwhile.

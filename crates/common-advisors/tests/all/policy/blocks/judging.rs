@@ -7,11 +7,13 @@ use advisor_core::{
     FallbackModel, FinishReason, Media, Opaque, Origin, ProviderData, StreamAdvisor, ToolCallDelta, Usage,
 };
 use advisor_testkit::{Answer, Gate, Journal, ScriptedModel};
+use common_advisors::policy::{
+    BlockPolicy, Denial, DenialCause, Denials, OnDeny, PendingBlock, ReplaceText, Verdict,
+};
 use futures::{FutureExt, StreamExt};
 use serde_json::json;
-use stream_policy::{BlockPolicy, Denial, DenialCause, Denials, OnDeny, PendingBlock, ReplaceText, Verdict};
 
-use crate::policy::common::{
+use crate::policy::blocks::common::{
     chain, denying, end_of_call, judged, of_block, opened, read, request, run, run_in,
 };
 

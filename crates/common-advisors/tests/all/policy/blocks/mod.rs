@@ -35,7 +35,7 @@
 //! | the first denial ends the answer, later judges are not called | `judging::law_r2_first_denial_ends_the_answer`, `waiting::law_r2_no_judge_is_called_after_the_last_verdict` |
 //! | concurrent judging keeps the order | `judging::law_s4_judged_in_parallel_emitted_in_order` |
 //! | the result accumulates with the vendor's client | `tests/clients/policy.mjs`; all protocols: `tests/wire/policy_clients.rs`, `tests/wire/recorded_clients.rs` |
-//! | string replacement, all scenarios | `crates/stream-policy/tests/replace/main.rs` |
+//! | string replacement, all scenarios | `crate::policy::replace` |
 //! | two transforms in order; completion runs through later members | `replacing::policies_act_from_the_model_outwards` |
 //! | a member that does not fit is refused when built | `tests/order/stream_policy.rs::policy_outside_memory_is_refused` |
 //! | the stream validator: valid and invalid streams | `crates/message-aggregator/src/chunk/stream_validator/tests.rs` |

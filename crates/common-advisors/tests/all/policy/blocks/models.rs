@@ -8,10 +8,10 @@ use advisor_core::{
     ResponseFormat, Result, Role, SchemaSupport, ToolCall, async_trait,
 };
 use advisor_testkit::{Answer, ScriptedModel};
+use common_advisors::policy::{BlockPolicy, DenialCause, Judge, ModelJudge, PendingBlock, Verdict};
 use serde_json::{Value, json};
-use stream_policy::{BlockPolicy, DenialCause, Judge, ModelJudge, PendingBlock, Verdict};
 
-use crate::policy::common::{request, run};
+use crate::policy::blocks::common::{request, run};
 
 fn pending(block: Block) -> PendingBlock {
     PendingBlock::new(BlockId::new(1, 0), block, request())

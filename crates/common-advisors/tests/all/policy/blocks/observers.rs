@@ -7,10 +7,10 @@ use advisor_core::{
     FinishReason, Media, Opaque,
 };
 use advisor_testkit::{Answer, Journal, ScriptedModel};
+use common_advisors::policy::ObserveBlocks;
 use serde_json::json;
-use stream_policy::ObserveBlocks;
 
-use crate::policy::common::{run, run_in};
+use crate::policy::blocks::common::{run, run_in};
 
 struct Log(Journal);
 

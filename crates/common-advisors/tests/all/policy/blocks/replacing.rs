@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use advisor_core::{Block, BlockContent, BlockKind, FinishReason, ToolCall};
 use advisor_testkit::Answer;
-use stream_policy::{BlockPolicy, LetterCase, ReplaceText, Verdict};
+use common_advisors::policy::{BlockPolicy, LetterCase, ReplaceText, Verdict};
 
-use crate::policy::common::{denying, judged, opened, run};
+use crate::policy::blocks::common::{denying, judged, opened, run};
 
 fn answer() -> Answer {
     Answer::new()

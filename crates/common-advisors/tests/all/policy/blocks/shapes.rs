@@ -7,10 +7,10 @@ use advisor_core::{
     FinishReason, ToolCallDelta,
 };
 use advisor_testkit::{Answer, Gate, ScriptedModel};
+use common_advisors::policy::{BlockPolicy, ObserveBlocks, PendingBlock, Verdict};
 use futures::{FutureExt, StreamExt};
-use stream_policy::{BlockPolicy, ObserveBlocks, PendingBlock, Verdict};
 
-use crate::policy::common::{chain, denying, judged, opened, request, run, run_in};
+use crate::policy::blocks::common::{chain, denying, judged, opened, request, run, run_in};
 
 #[tokio::test]
 async fn text_alone_passes_unjudged() {

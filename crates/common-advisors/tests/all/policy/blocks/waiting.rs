@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use advisor_core::{Chunk, Error, ErrorKind, FinishReason};
 use advisor_testkit::{Answer, Gate, Journal, ScriptedModel};
+use common_advisors::policy::{BlockPolicy, OnDeny, OnFailure, PendingBlock, Verdict};
 use futures::{FutureExt, StreamExt};
-use stream_policy::{BlockPolicy, OnDeny, OnFailure, PendingBlock, Verdict};
 
-use crate::policy::common::{chain, end_of_call, read, request, run};
+use crate::policy::blocks::common::{chain, end_of_call, read, request, run};
 
 /// An answer whose two calls are complete, and which then goes on with this.
 fn two_calls_then(rest: impl FnOnce(Answer) -> Answer) -> Answer {

@@ -2,7 +2,7 @@
 
 use advisor_core::{AdvisorChain, BlockKind, ChatRequest, ChatResponse, DeltaKind, FinishReason, Message};
 use advisor_testkit::{Answer, ScriptedModel};
-use stream_policy::{Guard, LetterCase, OutputGuard};
+use common_advisors::policy::{Guard, LetterCase, OutputGuard};
 
 fn secret() -> Guard {
     Guard::for_words(["secret"], LetterCase::Exact).with_reply("[no]")

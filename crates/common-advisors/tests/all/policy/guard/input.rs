@@ -6,8 +6,8 @@ use advisor_core::{
 };
 use advisor_testkit::{Answer, ScriptedModel};
 use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore};
+use common_advisors::policy::{Guard, LetterCase};
 use futures::StreamExt;
-use stream_policy::{Guard, LetterCase};
 
 /// The result of a call that the client ran.
 fn result() -> Message {

@@ -1,11 +1,11 @@
 //! Guards on output: split anywhere, the answer ends at the first match, and only possible matches are held.
 
 use advisor_core::FinishReason;
+use common_advisors::policy::{Guard, LetterCase, OutputGuard};
 use proptest::prelude::*;
 use regex::Regex;
-use stream_policy::{Guard, LetterCase, OutputGuard};
 
-use crate::pieces::{Shown, edited, splits};
+use crate::policy::pieces::{Shown, edited, splits};
 
 /// A character that no text of these tests has.
 const REPLY: &str = "█";

@@ -1,9 +1,9 @@
 //! `replaced`: passes a text in pieces through a `ReplaceText`.
 
 use advisor_core::FinishReason;
-use stream_policy::ReplaceText;
+use common_advisors::policy::ReplaceText;
 
-use crate::pieces::{Shown, edited};
+use crate::policy::pieces::{Shown, edited};
 
 /// Passes a text in these pieces. A replacement ends no answer.
 pub(crate) fn replaced(policy: &ReplaceText, pieces: &[&str]) -> Shown {

@@ -1,11 +1,11 @@
 //! Replaced patterns of a stream: split anywhere, held back within a bound, refused if unbounded.
 
+use common_advisors::policy::{PatternError, ReplaceText};
 use proptest::prelude::*;
 use regex::Regex;
-use stream_policy::{PatternError, ReplaceText};
 
-use crate::pieces::splits;
-use crate::replace::common::replaced;
+use crate::policy::pieces::splits;
+use crate::policy::replace::common::replaced;
 
 /// Checks that a text in any of these pieces is the same as with a replacement in the whole text.
 fn check<'t>(text: &'t str, pattern: &str, with: &str, splits: impl Iterator<Item = Vec<&'t str>>) {

@@ -4,7 +4,7 @@ use advisor_core::{
     AdvisorChain, ChatRequest, FinishReason, Message, MessageList, Part, ToolCall, ToolResult,
 };
 use advisor_testkit::{Answer, ScriptedModel};
-use stream_policy::ReplaceText;
+use common_advisors::policy::ReplaceText;
 
 /// A policy leaves requests as they are. [`ChatRequest::map_user_text`] edits strings and parts of the user alone.
 #[tokio::test]

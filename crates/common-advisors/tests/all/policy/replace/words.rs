@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use advisor_core::{AdvisorChain, BlockContent, BlockKind, ChatRequest, DeltaKind, FinishReason, Message};
 use advisor_testkit::{Answer, ScriptedModel};
+use common_advisors::policy::{LetterCase, ReplaceText};
 use proptest::prelude::*;
-use stream_policy::{LetterCase, ReplaceText};
 
-use crate::pieces::splits;
-use crate::replace::common::replaced;
+use crate::policy::pieces::splits;
+use crate::policy::replace::common::replaced;
 
 type Words<'a> = &'a [(&'a str, &'a str)];
 

@@ -6,7 +6,7 @@
 //! ```
 //! mod conformance {
 //!     // The expression makes the store; it may await.
-//!     retrieval::vector_conformance!(retrieval::InMemoryVectors::new());
+//!     advisor_conformance::vector_conformance!(common_advisors::retrieval::InMemoryVectors::new());
 //! }
 //! ```
 //!
@@ -23,12 +23,10 @@
 use std::sync::Arc;
 
 use advisor_core::{Embedding, TurnId};
+use common_advisors::retrieval::{Document, EmbeddedDocument, Filter, VectorError, VectorStore};
 use serde_json::json;
 
-use super::{EmbeddedDocument, VectorStore};
-use crate::{Document, Filter, VectorError};
-
-/// Runs every clause of the module [`conformance`](mod@crate::conformance) on a vector store, each as a test.
+/// Runs every clause of the module [`vectors`](mod@crate::vectors) on a vector store, each as a test.
 #[macro_export]
 macro_rules! vector_conformance {
     ($make_store:expr) => {
@@ -51,7 +49,7 @@ macro_rules! vector_conformance {
     (@tests $make_store:expr; $($clause:ident)*) => {$(
         #[::tokio::test(flavor = "multi_thread", worker_threads = 4)]
         async fn $clause() {
-            $crate::conformance::$clause(::std::sync::Arc::new($make_store)).await;
+            $crate::vectors::$clause(::std::sync::Arc::new($make_store)).await;
         }
     )*};
 }
@@ -295,13 +293,13 @@ mod tests {
     use std::panic::AssertUnwindSafe;
 
     use advisor_core::async_trait;
+    use common_advisors::retrieval::InMemoryVectors;
     use futures::FutureExt;
 
     use super::*;
-    use crate::InMemoryVectors;
 
     mod in_memory {
-        crate::vector_conformance!(crate::InMemoryVectors::new());
+        crate::vector_conformance!(common_advisors::retrieval::InMemoryVectors::new());
     }
 
     #[tokio::test]

@@ -1,6 +1,6 @@
 //! `BranchIndex` and `Segment`: fork points of a log, and paths as ranges of entry numbers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::EntryId;
 
@@ -64,8 +64,8 @@ impl BranchIndex {
     /// Returns the last entries of all branches in ascending order. `last` is the number of the log's last entry.
     #[must_use]
     pub fn tips(&self, last: u64) -> Vec<EntryId> {
-        let is_followed = |end: &u64| self.0.values().any(|parent| parent.as_u64() == *end);
-        let ends = self.0.keys().map(|first| first.saturating_sub(1)).filter(|end| !is_followed(end));
+        let followed: BTreeSet<_> = self.0.values().map(|parent| parent.as_u64()).collect();
+        let ends = self.0.keys().map(|first| first.saturating_sub(1)).filter(|end| !followed.contains(end));
         ends.chain([last]).filter(|end| *end > 0).map(EntryId::new).collect()
     }
 

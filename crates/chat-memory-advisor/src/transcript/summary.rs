@@ -161,23 +161,18 @@ fn append_message(message: &Message, request: &mut String) {
     };
     // Writing to a string cannot fail.
     if !text.trim().is_empty() {
-        let _ = writeln!(request, "{who}: {}", Cut(&text));
+        let _ = writeln!(request, "{who}: {}", cut(&text));
     }
     for call in message.tool_calls() {
-        let _ = writeln!(request, "Assistant calls {}: {}", call.name, Cut(&call.arguments));
+        let _ = writeln!(request, "Assistant calls {}: {}", call.name, cut(&call.arguments));
     }
 }
 
-/// A text, of which only the beginning is displayed if it is too long.
-struct Cut<'a>(&'a str);
-
-impl fmt::Display for Cut<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const MOST_OF_TEXT: usize = MOST / 8;
-        let end = self.0.floor_char_boundary(MOST_OF_TEXT);
-        let marker = if end < self.0.len() { " [cut]" } else { "" };
-        write!(f, "{}{marker}", self.0.get(..end).unwrap_or_default())
-    }
+/// Returns the beginning of a text that is too long.
+fn cut(text: &str) -> String {
+    const MOST_OF_TEXT: usize = MOST / 8;
+    let beginning = text.get(..text.floor_char_boundary(MOST_OF_TEXT)).unwrap_or_default();
+    if beginning.len() < text.len() { format!("{beginning} [cut]") } else { text.into() }
 }
 
 impl fmt::Debug for Summarizer {

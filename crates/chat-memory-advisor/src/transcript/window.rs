@@ -79,16 +79,6 @@ pub(crate) struct Measure {
     pub(crate) summarizer: Option<Summarizer>,
 }
 
-/// The messages that are sent, without system messages.
-#[derive(Debug)]
-pub(crate) struct Fitted {
-    /// The messages of the turns before the running one.
-    pub(crate) earlier: Vec<Message>,
-    pub(crate) running: Vec<Message>,
-    /// Whether turns before the given ones would not be sent, with any content.
-    pub(crate) full: bool,
-}
-
 /// The messages that a window sends of the turns before the running one.
 #[derive(Debug, Default)]
 pub(crate) struct Filled {
@@ -139,11 +129,15 @@ impl Measure {
         counts && self.on_overflow != OnOverflow::Send
     }
 
-    /// Returns the messages to send of the running turn and of the turns before it.
+    /// Returns the messages to send of the turns before the running one, and of the running turn.
     ///
     /// # Errors
     /// If the running turn alone is too large and `on_overflow` does not allow it to be sent.
-    pub(crate) fn fit(&self, earlier: &[Vec<Message>], mut running: Vec<Message>) -> Result<Fitted> {
+    pub(crate) fn fit(
+        &self,
+        earlier: &[Vec<Message>],
+        mut running: Vec<Message>,
+    ) -> Result<(Filled, Vec<Message>)> {
         if let (true, Window::Messages(room) | Window::Tokens(room)) = (self.bounds_running(), self.window) {
             if self.on_overflow == OnOverflow::Compact {
                 let stand_ins = stand_ins();
@@ -157,8 +151,7 @@ impl Measure {
                 ));
             }
         }
-        let filled = self.fill(earlier, &running);
-        Ok(Fitted { earlier: filled.turns.concat(), running, full: filled.full })
+        Ok((self.fill(earlier, &running), running))
     }
 
     /// Returns the messages to send of the turns before the running one.

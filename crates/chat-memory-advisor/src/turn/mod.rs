@@ -35,6 +35,7 @@ use crate::turn::decisions::{DecidedResults, Deciding};
 use crate::turn::prompt::Addition;
 use crate::turn::start::{Start, StartOutcome};
 use crate::turn::state::{Life, TurnState, Write};
+use crate::turn::stored_turn::given_again;
 use crate::{ForkPoint, MemoryReceipt, OnBusy, Summarizer};
 
 /// The memory of one turn, from its first request to its end. It is an extension and a recorder of its
@@ -162,7 +163,7 @@ impl TurnMemory {
                     state.report_earlier_run(&request.turn);
                     state
                 }
-                StartOutcome::Answered(answer) => return Ok(Some(answer.into_response(&request.turn))),
+                StartOutcome::Answered(answer) => return Ok(Some(given_again(answer, &request.turn))),
             },
         };
         self.0.fit(state).await?;

@@ -9,7 +9,7 @@ use advisor_core::{CallStart, Message, MessageList, Result, Role};
 
 use crate::transcript::repair::{OpenCalls, Pieces, results_first};
 use crate::transcript::texts::NO_ANSWER;
-use crate::transcript::window::{Fitted, Measure};
+use crate::transcript::window::{Filled, Measure};
 
 /// The messages for the model in a turn: the view of the conversation, and the messages that the turn adds.
 ///
@@ -57,7 +57,8 @@ impl Prompt {
     /// Those of [`fit`](Self::fit).
     pub(crate) fn new(summary: Option<Message>, pieces: Pieces, measure: &Measure) -> Result<(Self, bool)> {
         let Pieces { earlier: mut past, running } = pieces;
-        let Fitted { earlier, running, full } = measure.fit(&past, running)?;
+        let (Filled { turns, full }, running) = measure.fit(&past, running)?;
+        let earlier = turns.concat();
         past.retain(|_| measure.bounds_running());
         let messages = || earlier.iter().chain(&running);
         let seen = messages().cloned().map(Handle).collect();
@@ -79,7 +80,8 @@ impl Prompt {
         }
         let head = self.system.len() + usize::from(self.summary.is_some());
         let running = self.tail.list.iter().skip(head + self.earlier_count).cloned().collect();
-        let Fitted { earlier, running, full } = measure.fit(&self.past, running)?;
+        let (Filled { turns, full }, running) = measure.fit(&self.past, running)?;
+        let earlier = turns.concat();
         let head = self.system.iter().cloned().chain(self.summary.clone());
         let list: MessageList = head.chain(earlier.iter().chain(&running).cloned()).collect();
         self.earlier_count = earlier.len();

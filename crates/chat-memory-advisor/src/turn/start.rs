@@ -1,7 +1,7 @@
 //! The start of a turn: reads the conversation, plans what is written and sent, and appends the input; again after a
 //! conflict. Also `ForkPoint`, at which a turn forks off.
 
-use advisor_core::{Error, ErrorKind, Message, Result, Role, TurnEnd, TurnId};
+use advisor_core::{ChatResponse, Error, ErrorKind, Message, Result, Role, TurnEnd, TurnId};
 use conversation_store::{
     Batch, BatchKey, BatchStep, Entry, EntryId, EntryKind, NewEntry, ReadRange, Snapshot, StoreError,
     Summary, Version, append_once, same_turn,
@@ -21,7 +21,7 @@ use crate::transcript::window::Measure;
 use crate::turn::TurnMemoryState;
 use crate::turn::prompt::Prompt;
 use crate::turn::state::TurnState;
-use crate::turn::stored_turn::{EarlierRun, StoredAnswer, StoredTurn, used};
+use crate::turn::stored_turn::{EarlierRun, StoredTurn, used};
 
 /// The place where a turn forks off, given to the turn as an extension. The conversation continues from there, and
 /// later entries stay on a separate branch.
@@ -76,7 +76,7 @@ pub(crate) enum StartOutcome<T> {
     /// The model is asked.
     Asking(T),
     /// The turn was answered before.
-    Answered(StoredAnswer),
+    Answered(ChatResponse),
 }
 
 /// The attempts of a turn to begin with an input.

@@ -1,4 +1,4 @@
-//! `StoredTurn`, `EarlierRun` and `StoredAnswer`: recognition of a turn submitted again under its id.
+//! `StoredTurn` and `EarlierRun`: recognition of a turn submitted again under its id.
 
 use std::collections::HashSet;
 
@@ -17,7 +17,7 @@ pub(crate) enum StoredTurn {
     /// The turn is new.
     New,
     /// The turn was answered.
-    Answered(StoredAnswer),
+    Answered(ChatResponse),
     /// The turn stopped. All its entries.
     Stopped(Vec<Entry>),
 }
@@ -117,35 +117,19 @@ impl StoredTurn {
     }
 }
 
-/// The answer of a turn that completed.
-#[derive(Debug)]
-pub(crate) struct StoredAnswer {
-    pub(crate) message: Message,
-    pub(crate) reason: FinishReason,
-    /// The round of the answer, which is part of the keys of its calls.
-    round: u32,
-    /// All messages of the turn.
-    transcript: Vec<Message>,
+/// Returns the answer of a turn that is submitted again, under its original round.
+pub(crate) fn given_again(answer: ChatResponse, turn: &Turn) -> ChatResponse {
+    turn.number_rounds_above(answer.round().saturating_sub(1));
+    turn.note_answered_before();
+    answer
 }
 
-impl StoredAnswer {
-    /// Returns the answer for the same turn, submitted again, under its original round. It is empty if it was
-    /// hidden.
-    pub(crate) fn into_response(self, turn: &Turn) -> ChatResponse {
-        turn.number_rounds_above(self.round.saturating_sub(1));
-        turn.note_answered_before();
-        let nothing = || Message::assistant_blocks(Vec::new());
-        let message = if self.message.is_hidden() { nothing() } else { self.message };
-        ChatResponse::new(self.round, message, self.reason)
-            .with_transcript(self.transcript.into_iter().collect())
-    }
-}
-
-/// Returns the answer of a turn, if it completed. A later failure does not replace it.
+/// Returns the answer of a turn with all messages of the turn, if it completed. A later failure does not replace it. A
+/// hidden answer is empty.
 ///
 /// # Errors
 /// If the deciding entry is damaged.
-fn stored_answer(turn: &TurnId, own: &[Entry]) -> Result<Option<StoredAnswer>> {
+fn stored_answer(turn: &TurnId, own: &[Entry]) -> Result<Option<ChatResponse>> {
     let is_pending = |entry: &&Entry| matches!(entry.kind, EntryKind::CallPending(_));
     let mut backwards = own.iter().rev().filter(|entry| !is_pending(entry));
     let decides = |entry: &&Entry| {
@@ -168,9 +152,13 @@ fn stored_answer(turn: &TurnId, own: &[Entry]) -> Result<Option<StoredAnswer>> {
     // Without rounds in the log, the number of answers is the last round.
     let answers = || u32::try_from(own.iter().filter_map(answer_in).count()).unwrap_or(u32::MAX);
     let round = last.and_then(Entry::round).unwrap_or_else(answers);
-    let message = last.and_then(answer_in).cloned().unwrap_or_else(|| Message::assistant(""));
+    let message = match last.and_then(answer_in) {
+        Some(message) if message.is_hidden() => Message::assistant_blocks(Vec::new()),
+        Some(message) => message.clone(),
+        None => Message::assistant(""),
+    };
     let transcript = own.iter().filter_map(|entry| entry.kind.as_message()).cloned().collect();
-    Ok(Some(StoredAnswer { message, reason, round, transcript }))
+    Ok(Some(ChatResponse::new(round, message, reason).with_transcript(transcript)))
 }
 
 fn is_result(entry: &Entry) -> bool {

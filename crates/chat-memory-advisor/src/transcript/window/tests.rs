@@ -27,8 +27,8 @@ fn turns(lengths: &[usize]) -> Vec<Vec<Message>> {
 fn a_running_turn_may_fill_the_window() {
     let measure = |count| Measure { on_overflow: OnOverflow::Refuse, ..Window::Messages(count).into() };
     let fit = |count| measure(count).fit(&turns(&[2]), vec![user("x"); 3]);
-    let fitted = fit(3).unwrap();
-    assert_eq!((fitted.earlier.len(), fitted.running.len()), (0, 3));
+    let (filled, running) = fit(3).unwrap();
+    assert_eq!((filled.turns.len(), running.len()), (0, 3));
     assert_eq!(fit(2).unwrap_err().kind(), ErrorKind::ContextOverflow);
 }
 

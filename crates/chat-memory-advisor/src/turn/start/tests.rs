@@ -248,7 +248,7 @@ fn answered_turn_returns_same_answer() {
         match start_in(Window::All, &log, &[user("v")], &[]).unwrap() {
             StartOutcome::Answered(answer) => {
                 assert_eq!(
-                    (answer.message.text().as_str(), answer.reason),
+                    (answer.text().as_str(), answer.finish().reason.clone()),
                     ("yes", advisor_core::FinishReason::Stop)
                 );
             }
@@ -272,7 +272,7 @@ fn turn_with_unknown_end_is_refused() {
     // Damage elsewhere does not hide the end.
     let own = vec![user("v").into(), damage(), answer("a").into(), completed()];
     let started_turn = start_in(Window::All, &log(&[("new", own)]), &[user("v")], &[]).unwrap();
-    assert!(matches!(started_turn, StartOutcome::Answered(answer) if answer.message.text() == "a"));
+    assert!(matches!(started_turn, StartOutcome::Answered(answer) if answer.text() == "a"));
 }
 
 #[test]

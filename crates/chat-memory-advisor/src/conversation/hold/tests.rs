@@ -92,23 +92,6 @@ async fn same_turn_is_recognised_while_its_woken_run_waits() {
     assert_eq!(setting.registry.conversations.len(), 0);
 }
 
-#[tokio::test]
-async fn waiting_turns_keep_their_order() {
-    let setting = setting();
-    let running = setting.try_lock("a").unwrap();
-    let [b, c] = ["b", "c"].map(|name| setting.lease(name));
-    let mut second = Box::pin(b.lock());
-    assert!(poll!(&mut second).is_pending());
-    drop(running);
-    // The second turn is woken, but was not polled yet.
-    assert_eq!(setting.try_lock("c").err(), Some(Busy::OtherTurn));
-    let mut third = Box::pin(c.lock());
-    assert!(poll!(&mut third).is_pending());
-    drop(second);
-    drop(third.now_or_never().expect("a turn that gives up wakes the next one"));
-    assert_eq!(setting.registry.conversations.len(), 0);
-}
-
 #[test]
 fn a_turn_goes_on_unless_another_has_begun() {
     let setting = setting();

@@ -1,8 +1,9 @@
 //! Tests of `conversation::unfinished`.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use advisor_core::async_trait;
+use advisor_testkit::{Around, Asked, StoreAround, Work};
 use proptest::prelude::*;
 
 use super::*;
@@ -10,7 +11,7 @@ use crate::repair;
 use crate::tests::{
     answer, any_log, calls, client_side_end, completed, interrupted, log, result, rolled_back, turn, user,
 };
-use conversation_store::{EntryId, InMemoryStore, Page, Snapshot};
+use conversation_store::InMemoryStore;
 
 /// Closes a turn that did not fit into the registry, so that it counts as unfinished.
 async fn close(
@@ -67,8 +68,8 @@ async fn ended_turn_can_be_rolled_back() {
     }
 }
 
-/// A store that changes the log between a load and an append, in its first `times - 1` loads.
-struct Interfered {
+/// Changes the log between a load and an append, in the first `times - 1` loads.
+struct Interferes {
     inner: InMemoryStore,
     times: Mutex<u64>,
     with: Interference,
@@ -83,69 +84,54 @@ enum Interference {
 }
 
 #[async_trait]
-impl ConversationStore for Interfered {
-    async fn load(&self, key: &ConversationKey, range: ReadRange) -> Result<Snapshot, StoreError> {
-        let read = self.inner.load(key, range).await?;
+impl Around for Interferes {
+    async fn around(&self, asked: Asked<'_>, work: Work<'_>) -> Result<Option<Version>, StoreError> {
+        let version = work.await?;
         let time = {
             let mut times = self.times.lock().unwrap();
-            *times = times.saturating_sub(1);
+            *times = times.saturating_sub(u64::from(matches!(asked, Asked::Load)));
             *times
         };
-        if time > 0 {
+        if time > 0 && matches!(asked, Asked::Load) {
+            let key = ConversationKey::new("c").unwrap();
             let (name, kind, at) = match self.with {
-                Interference::Late => ("t", EntryKind::Summary("late".into()), read.version),
+                Interference::Late => ("t", EntryKind::Summary("late".into()), version.unwrap()),
                 Interference::BegunAnew => {
-                    self.inner.delete(key).await?;
+                    self.inner.delete(&key).await?;
                     ("other", user("u").into(), Version::EMPTY)
                 }
             };
             let batch_key = BatchKey::new(turn(name), u32::try_from(time).unwrap(), "interferes");
             let batch = Batch::new(batch_key, vec![NewEntry::new(turn(name), kind)]);
-            self.inner.append(key, at, batch).await?;
+            self.inner.append(&key, at, batch).await?;
         }
-        Ok(read)
+        Ok(version)
     }
+}
 
-    async fn read(
-        &self,
-        key: &ConversationKey,
-        after: EntryId,
-        limit: usize,
-    ) -> Result<Vec<Entry>, StoreError> {
-        self.inner.read(key, after, limit).await
-    }
-
-    async fn append(&self, key: &ConversationKey, at: Version, batch: Batch) -> Result<Version, StoreError> {
-        self.inner.append(key, at, batch).await
-    }
-
-    async fn delete(&self, key: &ConversationKey) -> Result<(), StoreError> {
-        self.inner.delete(key).await
-    }
-
-    async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>, StoreError> {
-        self.inner.list(page).await
-    }
+fn interfered(inner: &InMemoryStore, times: usize, with: Interference) -> impl ConversationStore {
+    let times = Mutex::new(times as u64);
+    StoreAround::with(Arc::new(inner.clone()), Interferes { inner: inner.clone(), times, with })
 }
 
 #[tokio::test]
 async fn closing_retries_after_late_appends_but_not_forever() {
     for (times, closed) in [(ATTEMPTS, true), (ATTEMPTS + 1, false)] {
         let (inner, key) = stored(&log(&[("t", vec![user("u").into()])])).await;
-        let store = Interfered { inner, times: Mutex::new(times as u64), with: Interference::Late };
+        let store = interfered(&inner, times, Interference::Late);
         let outcome = close(&store, &key, &silent("t")).await;
         assert_eq!(outcome.is_ok(), closed, "{outcome:?}");
-        assert_eq!(store.inner.load(&key, ReadRange::All).await.unwrap().open_turn.is_none(), closed);
+        assert_eq!(inner.load(&key, ReadRange::All).await.unwrap().open_turn.is_none(), closed);
     }
 }
 
 #[tokio::test]
 async fn turn_is_not_closed_in_recreated_conversation() {
     let (inner, key) = stored(&log(&[("t", vec![user("u").into()])])).await;
-    let store = Interfered { inner, times: Mutex::new(2), with: Interference::BegunAnew };
+    let store = interfered(&inner, 2, Interference::BegunAnew);
     let outcome = close(&store, &key, &silent("t")).await;
     assert!(matches!(outcome, Err(StoreError::Gone)), "{outcome:?}");
-    let anew = store.inner.load(&key, ReadRange::All).await.unwrap().entries;
+    let anew = inner.load(&key, ReadRange::All).await.unwrap().entries;
     assert_eq!(anew.iter().map(|entry| &entry.turn).collect::<Vec<_>>(), [&turn("other")]);
 }
 

@@ -5,7 +5,6 @@
 
 use std::io::Write as _;
 
-use advisor_chain::memory::client_side_calls;
 use advisor_chain::memory::store::{NewEntry, export, import};
 use advisor_chain::postgres::PostgresStore;
 use advisor_chain::redis::RedisStore;
@@ -207,7 +206,6 @@ async fn law_t5_client_side_calls_have_same_keys_across_processes() {
         let open = async |key: &ConversationKey| {
             let memory = ChatMemoryAdvisor::new(Arc::clone(&store));
             let calls = memory.client_side_calls(key).await.unwrap();
-            assert_eq!(client_side_calls(&store.load(key, ReadRange::All).await.unwrap()), calls, "{name}");
             calls.into_iter().map(|open| (open.key, open.call)).collect::<Vec<_>>()
         };
         assert_eq!(open(&key).await, given, "{name}");

@@ -8,14 +8,14 @@ use advisor_core::{
     AdvisorChain, AdvisorInfo, CallStart, ChatRequest, ChunkStream, ClientSideCall, ConversationKey,
     MessageList, PendingCalls, Placement, Result, StreamAdvisor, Turn, TurnId, async_trait,
 };
-use conversation_store::{ConversationStore, EntryId, Snapshot};
+use conversation_store::{ConversationStore, Snapshot};
 
 use crate::conversation::unfinished::{end_last_turn, ends_running};
 use crate::settings::Settings;
-use crate::transcript::repair::{Pieces, Repair, last_with_messages, whole_turns};
+use crate::transcript::repair::{Pieces, Repair, whole_turns};
 use crate::transcript::summary::{after, message_of};
 use crate::turn::TurnMemory;
-use crate::turn::client_side::{LastTurn, append_starts, client_side_calls_of};
+use crate::turn::client_side::{LastTurn, append_starts};
 use crate::{OnBusy, OnOverflow, Summarizer, TokenCounter, Window};
 
 /// An advisor that stores each message as it becomes final, and sends the stored conversation to the model.
@@ -146,28 +146,12 @@ impl ChatMemoryAdvisor {
     /// # Errors
     /// If the conversation cannot be loaded.
     pub async fn transcript(&self, key: &ConversationKey) -> Result<MessageList> {
-        self.transcript_to(key, None).await
-    }
-
-    /// Returns the same for an older branch: the messages for a turn that forks [after](crate::ForkPoint::After)
-    /// the entry `tip`.
-    ///
-    /// # Errors
-    /// If the conversation cannot be loaded or has no such entry.
-    pub async fn transcript_of_branch(&self, key: &ConversationKey, tip: EntryId) -> Result<MessageList> {
-        self.transcript_to(key, Some(tip)).await
-    }
-
-    /// Reads as much as is sent. A turn that is running has its messages so far.
-    async fn transcript_to(&self, key: &ConversationKey, tip: Option<EntryId>) -> Result<MessageList> {
         let Settings { store, registry, measure, .. } = &self.settings;
-        // The shown text of a turn does not belong on a branch that cuts the turn.
-        let unfinished = if tip.is_none() { registry.unfinished_in(key) } else { Vec::new() };
-        let running = || registry.running_in(key).filter(|_| tip.is_none());
+        let unfinished = registry.unfinished_in(key);
         // A turn may begin or end while the store is read.
-        let before = running();
+        let before = registry.running_in(key);
         let see = |snapshot: Snapshot| {
-            let running: Vec<_> = before.clone().into_iter().chain(running()).collect();
+            let running: Vec<_> = before.clone().into_iter().chain(registry.running_in(key)).collect();
             let (covered, unwritten) = (measure.is_covered(&snapshot), registry.unwritten_summary(key));
             let mut log = whole_turns(snapshot);
             let runs = ends_running(&log, &running, &unfinished);
@@ -186,7 +170,7 @@ impl ChatMemoryAdvisor {
             let messages = messages.chain(filled.turns.into_iter().flatten()).chain(running).collect();
             (messages, covered.unwrap_or(filled.full))
         };
-        registry.load(&**store, key, tip, registry.first_range(key, measure), see).await
+        registry.load(&**store, key, None, registry.first_range(key, measure), see).await
     }
 
     /// Closes the dropped turns of this process whose end is not written yet, in all conversations. Call it before
@@ -198,8 +182,13 @@ impl ChatMemoryAdvisor {
         self.settings.registry.close_all(&*self.settings.store).await.map_err(Into::into)
     }
 
-    /// Returns the calls that a conversation waits for, as [`client_side_calls`] does. A process that did not
-    /// receive the answer itself can then run them.
+    /// Returns the calls that a conversation waits for, in call order. A process that did not receive the answer itself
+    /// can then run them.
+    ///
+    /// The last turn left them to the caller. They are calls of a
+    /// [client-side tool](advisor_core::ToolDefinition::client_side), for example, or all calls of a chain without a
+    /// tool loop. Their results begin the next turn; once that has begun, the list is empty. A rolled-back turn is
+    /// skipped. Incomplete calls, and those of a filtered or truncated answer, must not run and are not listed.
     ///
     /// # At most once
     /// A key alone does not keep a call from running twice. For a call that must not run twice
@@ -342,80 +331,5 @@ impl PendingCalls for ChatMemoryAdvisor {
 impl fmt::Debug for ChatMemoryAdvisor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ChatMemoryAdvisor").field("window", &self.settings.measure).finish_non_exhaustive()
-    }
-}
-
-/// Returns the calls that a conversation waits for, in call order.
-///
-/// The last turn left them to the caller. They are calls of a
-/// [client-side tool](advisor_core::ToolDefinition::client_side), for example, or all calls of a chain without a
-/// tool loop. Their results begin the next turn; once that has begun, the list is empty. A rolled-back turn is
-/// skipped. Incomplete calls, and those of a filtered or truncated answer, must not run and are not listed.
-///
-/// The snapshot must contain the turn that made them, as those of
-/// [`ReadRange::LastTurns`](conversation_store::ReadRange::LastTurns) and
-/// [`ReadRange::All`](conversation_store::ReadRange::All) do.
-#[must_use]
-pub fn client_side_calls(snapshot: &Snapshot) -> Vec<ClientSideCall> {
-    last_with_messages(&snapshot.entries).map(client_side_calls_of).unwrap_or_default()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use conversation_store::{EntryKind, ReadRange};
-
-    use crate::tests::{
-        answer, calls, client_side_end, completed, interrupted, log, result, rolled_back, user,
-    };
-
-    /// Returns the client-side calls of a log whose answers were given in round 3, as keys and ids.
-    fn open(turns: &[(&str, Vec<EntryKind>)]) -> Vec<String> {
-        let entries: Vec<_> = log(turns).into_iter().map(|entry| entry.with_round(3)).collect();
-        let snapshot = Snapshot::from_log(&entries, ReadRange::All);
-        let calls = client_side_calls(&snapshot).into_iter();
-        calls.map(|open| format!("{} {}", open.key.unwrap(), open.call.id)).collect()
-    }
-
-    #[test]
-    fn calls_ending_turn_stay_open_until_next_turn() {
-        let turn = |kinds: Vec<EntryKind>| ("t", kinds);
-        let asked = || vec![user("u").into(), calls(&["1", "2"]).into(), client_side_end()];
-        assert_eq!(open(&[turn(asked())]), ["t/3/0 1", "t/3/1 2"]);
-        assert_eq!(open(&[]), [""; 0]);
-        for next in [
-            vec![result("1").into(), result("2").into()],
-            vec![result("1").into()],
-            vec![user("never mind").into()],
-            vec![user("never mind").into(), answer("a").into(), completed()],
-        ] {
-            assert_eq!(open(&[turn(asked()), ("next", next)]), [""; 0]);
-        }
-        let undone = || ("undone", vec![user("v").into(), calls(&["9"]).into(), rolled_back()]);
-        assert_eq!(open(&[turn(asked()), undone(), undone()]), ["t/3/0 1", "t/3/1 2"]);
-        assert_eq!(open(&[turn(asked()), ("silent", vec![EntryKind::Summary("s".into())])]).len(), 2);
-    }
-
-    #[test]
-    fn only_unanswered_calls_of_completed_turn_are_open() {
-        let of = |kinds: Vec<EntryKind>| open(&[("t", kinds)]);
-        let begun = || vec![user("u").into(), calls(&["1", "1", "2"]).into()];
-        let with = |more: Vec<EntryKind>| of([begun(), more].concat());
-        assert_eq!(with(vec![]), [""; 0], "the turn may still run");
-        assert_eq!(with(vec![interrupted("")]), [""; 0], "they may have run");
-        assert_eq!(with(vec![completed()]), ["t/3/0 1", "t/3/1 1", "t/3/2 2"]);
-        assert_eq!(with(vec![result("1").into(), completed()]), ["t/3/1 1", "t/3/2 2"]);
-        assert_eq!(with(vec![result("2").into(), completed()]), ["t/3/0 1", "t/3/1 1"]);
-        assert_eq!(with(vec![user("v").into(), completed()]), [""; 0]);
-        assert_eq!(with(vec![answer("a").into(), completed()]), [""; 0]);
-        assert_eq!(with(vec![answer(" ").into(), completed()]).len(), 3, "an empty answer is none");
-        assert_eq!(of(vec![user("u").into(), completed()]), [""; 0]);
-    }
-
-    #[test]
-    fn call_from_older_version_has_no_key() {
-        let entries = log(&[("t", vec![user("u").into(), calls(&["1"]).into(), client_side_end()])]);
-        let open = client_side_calls(&Snapshot::from_log(&entries, ReadRange::All));
-        assert_eq!((open.len(), &open[0].key, open[0].call.id.as_str()), (1, &None, "1"));
     }
 }

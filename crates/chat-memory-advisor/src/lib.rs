@@ -29,7 +29,7 @@ mod transcript;
 mod turn;
 mod turn_page;
 
-pub use advisor::{ChatMemoryAdvisor, client_side_calls};
+pub use advisor::ChatMemoryAdvisor;
 #[doc(no_inline)]
 pub use advisor_core::{ClientSideCall, OUTCOME_UNKNOWN, VERIFY_BEFORE_RETRYING};
 pub use conversation::hold::OnBusy;

@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use advisor_core::{ChatClient, ClientSideCall, ConversationKey, Prompt, Result, ToolSet, TurnId};
-use chat_memory_advisor::client_side_calls;
+use chat_memory_advisor::ChatMemoryAdvisor;
 use conversation_store::{ConversationStore, Entry, ReadRange};
 
 use super::drive::drive;
@@ -223,7 +223,7 @@ impl CrashDriver {
         key: &ConversationKey,
     ) -> std::result::Result<Prompt, CaseError> {
         let prompt = client.prompt().conversation(key.clone());
-        let mut waiting = client_side_calls(&self.store.load(key, ReadRange::All).await?);
+        let mut waiting = ChatMemoryAdvisor::new(Arc::clone(&self.store)).client_side_calls(key).await?;
         if !self.scenario.asks() || waiting.is_empty() {
             return Ok(prompt.user(said));
         }

@@ -174,3 +174,63 @@ fn definition_of(turn: &[Entry], key: &CallKey) -> Option<Text> {
         _ => None,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use conversation_store::EntryKind;
+
+    use crate::tests::{
+        answer, calls, client_side_end, completed, interrupted, log, result, rolled_back, user,
+    };
+    use crate::transcript::repair::last_with_messages;
+
+    /// Returns the client-side calls of a log whose answers were given in round 3, as keys and ids.
+    fn open(turns: &[(&str, Vec<EntryKind>)]) -> Vec<String> {
+        let entries: Vec<_> = log(turns).into_iter().map(|entry| entry.with_round(3)).collect();
+        let calls = last_with_messages(&entries).map(client_side_calls_of).unwrap_or_default();
+        calls.into_iter().map(|open| format!("{} {}", open.key.unwrap(), open.call.id)).collect()
+    }
+
+    #[test]
+    fn calls_ending_turn_stay_open_until_next_turn() {
+        let turn = |kinds: Vec<EntryKind>| ("t", kinds);
+        let asked = || vec![user("u").into(), calls(&["1", "2"]).into(), client_side_end()];
+        assert_eq!(open(&[turn(asked())]), ["t/3/0 1", "t/3/1 2"]);
+        assert_eq!(open(&[]), [""; 0]);
+        for next in [
+            vec![result("1").into(), result("2").into()],
+            vec![result("1").into()],
+            vec![user("never mind").into()],
+            vec![user("never mind").into(), answer("a").into(), completed()],
+        ] {
+            assert_eq!(open(&[turn(asked()), ("next", next)]), [""; 0]);
+        }
+        let undone = || ("undone", vec![user("v").into(), calls(&["9"]).into(), rolled_back()]);
+        assert_eq!(open(&[turn(asked()), undone(), undone()]), ["t/3/0 1", "t/3/1 2"]);
+        assert_eq!(open(&[turn(asked()), ("silent", vec![EntryKind::Summary("s".into())])]).len(), 2);
+    }
+
+    #[test]
+    fn only_unanswered_calls_of_completed_turn_are_open() {
+        let of = |kinds: Vec<EntryKind>| open(&[("t", kinds)]);
+        let begun = || vec![user("u").into(), calls(&["1", "1", "2"]).into()];
+        let with = |more: Vec<EntryKind>| of([begun(), more].concat());
+        assert_eq!(with(vec![]), [""; 0], "the turn may still run");
+        assert_eq!(with(vec![interrupted("")]), [""; 0], "they may have run");
+        assert_eq!(with(vec![completed()]), ["t/3/0 1", "t/3/1 1", "t/3/2 2"]);
+        assert_eq!(with(vec![result("1").into(), completed()]), ["t/3/1 1", "t/3/2 2"]);
+        assert_eq!(with(vec![result("2").into(), completed()]), ["t/3/0 1", "t/3/1 1"]);
+        assert_eq!(with(vec![user("v").into(), completed()]), [""; 0]);
+        assert_eq!(with(vec![answer("a").into(), completed()]), [""; 0]);
+        assert_eq!(with(vec![answer(" ").into(), completed()]).len(), 3, "an empty answer is none");
+        assert_eq!(of(vec![user("u").into(), completed()]), [""; 0]);
+    }
+
+    #[test]
+    fn call_from_older_version_has_no_key() {
+        let entries = log(&[("t", vec![user("u").into(), calls(&["1"]).into(), client_side_end()])]);
+        let open = client_side_calls_of(&entries);
+        assert_eq!((open.len(), &open[0].key, open[0].call.id.as_str()), (1, &None, "1"));
+    }
+}

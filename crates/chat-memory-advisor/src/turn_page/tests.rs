@@ -9,6 +9,8 @@ use crate::tests::{
     answer, any_log, calls, client_side_end, completed, interrupted, log, result, rolled_back, turn, user,
     words,
 };
+use crate::transcript::repair::last_with_messages;
+use crate::turn::client_side::client_side_calls_of;
 
 fn key() -> ConversationKey {
     ConversationKey::new("c").unwrap()
@@ -259,7 +261,8 @@ async fn leave_waiting(
     let last = answers.rfind(|message| message.role() == Role::Assistant && !message.is_ephemeral());
     // Behind an empty answer, a transcript has no open call.
     let may_wait = is_newest && last.is_some_and(|last| !last.is_empty_answer());
-    let (waiting, mut shown) = (crate::client_side_calls(&snapshot), whole);
+    let (waiting, mut shown) =
+        (last_with_messages(&snapshot.entries).map(client_side_calls_of).unwrap_or_default(), whole);
     if waiting.is_empty() || !may_wait {
         return shown;
     }
@@ -283,8 +286,11 @@ proptest! {
             tips.extend(memory.store().branches(&key()).await.unwrap().into_iter().map(Some));
             for tip in tips {
                 let whole = match tip {
-                    None => memory.transcript(&key()).await.unwrap(),
-                    Some(tip) => memory.transcript_of_branch(&key(), tip).await.unwrap(),
+                    None => memory.transcript(&key()).await.unwrap().iter().cloned().collect(),
+                    Some(tip) => {
+                        let branch = memory.store().load_branch(&key(), tip, ReadRange::All).await.unwrap();
+                        crate::repair(&branch.entries)
+                    }
                 };
                 let pages = pages(&memory, tip, limit).await;
                 for page in &pages[usize::from(pages.len() > 1)..] {
@@ -292,7 +298,7 @@ proptest! {
                 }
                 let turns = pages.into_iter().flat_map(|page| page.turns);
                 let shown: Vec<_> = turns.flat_map(|turn| turn.messages).collect();
-                let whole = leave_waiting(&memory, tip, whole.iter().cloned().collect()).await;
+                let whole = leave_waiting(&memory, tip, whole).await;
                 assert_eq!(shown, whole, "{} and {}", words(&shown), words(&whole));
             }
         });

@@ -75,8 +75,6 @@ async fn editing_first_of_three_turns_keeps_old_branch() {
         assert_eq!(sent(&model, 5), "s:S u:U a(2) r2");
         assert_eq!(log(&store).await, "u:U a(2) r2 a:A .", "{place:?}");
         assert_eq!((branch(&store, 11).await.as_str(), tips(&store).await), (OLD, vec![11, 16]));
-        let older = memory.transcript_of_branch(&key(), EntryId::new(11)).await.unwrap();
-        assert_eq!(words(&older), "u:u a:a u:v a(1) r1 a:b u:w a:c");
         assert_eq!(words(&memory.transcript(&key()).await.unwrap()), "u:U a(2) r2 a:A");
     }
 }

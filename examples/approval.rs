@@ -16,8 +16,10 @@ async fn main() -> Result<()> {
     ]);
     let schema =
         json!({"type": "object", "properties": {"cents": {"type": "integer"}}, "required": ["cents"]});
-    let charge =
-        ToolDefinition::new("charge", "Charges the customer's card.", schema).with_effect(Effect::AtMostOnce);
+    let charge = ToolDefinition {
+        effect: Some(Effect::AtMostOnce),
+        ..ToolDefinition::new("charge", "Charges the customer's card.", schema)
+    };
     let charge = FnTool::new(charge, |_: Value| async { Ok("charged") });
     // The turn ends with calls of this tool, until a person has decided.
     let policy = ToolPolicy::new([ToolRule::new(["charge"], PolicyAction::Ask)], PolicyAction::Allow);

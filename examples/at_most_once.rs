@@ -18,8 +18,10 @@ async fn main() -> Result<()> {
     let charge = {
         let charging = charging.clone();
         FnTool::with_invocation(
-            ToolDefinition::new("charge", "Charges the customer's card.", schema)
-                .with_effect(Effect::AtMostOnce),
+            ToolDefinition {
+                effect: Some(Effect::AtMostOnce),
+                ..ToolDefinition::new("charge", "Charges the customer's card.", schema)
+            },
             move |invocation: ToolInvocation| {
                 let charging = charging.clone();
                 async move {

@@ -16,7 +16,7 @@ async fn main() -> Result<()> {
     let schema =
         json!({"type": "object", "properties": {"number": {"type": "integer"}}, "required": ["number"]});
     let invoice = FnTool::new(
-        ToolDefinition::new("invoice", "Shows an invoice.", schema).return_direct(),
+        ToolDefinition { return_direct: true, ..ToolDefinition::new("invoice", "Shows an invoice.", schema) },
         // Arguments deserialise into any type that fits the schema.
         |arguments: BTreeMap<String, u32>| async move {
             Ok(format!("Invoice {}: paid.", arguments.get("number").copied().unwrap_or_default()))

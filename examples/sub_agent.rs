@@ -65,7 +65,10 @@ async fn main() -> Result<()> {
     let answers = ToolLimits::default().with_on_limit(OnLimit::AnswerWithoutTools);
     let researcher = agent(&finds, &memory, answers, look_up_tool())?;
     // Two questions at once would need the same conversation, so the tool runs alone.
-    let definition = ToolDefinition::new("research", "Asks.", json!({"type": "object"})).exclusive();
+    let definition = ToolDefinition {
+        exclusive: true,
+        ..ToolDefinition::new("research", "Asks.", json!({"type": "object"}))
+    };
     let research = FnTool::with_invocation(definition, move |call| {
         let researcher = researcher.clone();
         async move { Ok(research(&researcher, &call).await?.into()) }

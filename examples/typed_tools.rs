@@ -2,7 +2,7 @@
 #![allow(clippy::print_stdout, reason = "an example talks to its reader")]
 
 use advisor_chain::tools::{Effect, JsonSchema, ToolInvocation};
-use advisor_chain::{ChatMemoryAdvisor, FnTool, InMemoryStore, Result, Tool, client, tool};
+use advisor_chain::{ChatMemoryAdvisor, FnTool, InMemoryStore, Result, Tool, ToolDefinition, client, tool};
 use advisor_testkit::{Answer, ScriptedModel};
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +17,7 @@ struct Train {
 struct Currency(&'static str);
 
 /// Finds trains.
-#[tool(with_effect(Effect::Pure))]
+#[tool(effect = Effect::Pure)]
 async fn trains(
     /// Where the journey begins.
     from: String,
@@ -56,7 +56,7 @@ async fn main() -> Result<()> {
     let trains = trains_tool();
     println!("the model is offered {}", trains.definition().parameters);
     let now = FnTool::from_args("now", "Tells the time.", |_: Now| async { Ok("07:55") })
-        .map_definition(|definition| definition.with_effect(Effect::Pure));
+        .map_definition(|definition| ToolDefinition { effect: Some(Effect::Pure), ..definition });
     let client =
         client(model).advisor(ChatMemoryAdvisor::new(InMemoryStore::new())).tool(trains).tool(now).build()?;
 

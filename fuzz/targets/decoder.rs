@@ -126,7 +126,7 @@ impl Asked {
             .with_transport(Canned { pieces: owned(pieces), content_type: self.content_type });
         // A turn of the same name, since ids are made of it.
         let turn = Turn::new(TurnId::new("turn").expect("a short name"));
-        let mut request = ChatRequest::new(Message::user("Hello")).with_turn(turn);
+        let mut request = ChatRequest { turn, ..ChatRequest::new(Message::user("Hello")) };
         request.round = ROUND;
         wait_for(async {
             let mut chunks = match model.stream(request).await {

@@ -53,7 +53,7 @@ fn ask(server: &Canned, messages: Vec<Message>) -> (Vec<Chunk>, Option<String>) 
         .with_transport(server.clone());
     // A turn of the same name, since ids are made of it.
     let turn = Turn::new(TurnId::new("turn").expect("a short name"));
-    let mut request = ChatRequest::new(messages).with_turn(turn);
+    let mut request = ChatRequest { turn, ..ChatRequest::new(messages) };
     request.round = ROUND;
     wait_for(async {
         let mut all = Vec::new();

@@ -1,6 +1,7 @@
 //! Tests that the store fails in every way at every operation of a turn, and at every pair of them. The
 //! conversation stays valid, and the next turn works.
 
+use advisor_chain::ToolDefinition;
 use std::collections::HashSet;
 use std::io::Write as _;
 use std::sync::atomic::AtomicBool;
@@ -123,7 +124,7 @@ fn limited(scenario: &Scenario, memory: Phase, mode: ToolCallStreaming, limits: 
         .advisor(tool_loop)
         .advisor_in(memory, ChatMemoryAdvisor::new(store.clone()))
         .tool(counted("work", definition("work")))
-        .tool(counted("direct", definition("direct").return_direct()))
+        .tool(counted("direct", ToolDefinition { return_direct: true, ..definition("direct") }))
         .tool(counted("fails", definition("fails")))
         .tool(counted("panics", definition("panics")))
         .build()

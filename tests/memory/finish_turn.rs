@@ -1,5 +1,6 @@
 //! Tests of turns that finish without their reader, who leaves at any point: memory has the whole answer.
 
+use advisor_chain::ToolDefinition;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -95,7 +96,7 @@ impl World {
         let model = script.model();
         let definition =
             |name: &'static str| ToolDefinition::new(name, "Does it.", json!({"type": "object"}));
-        let direct = definition("direct").return_direct();
+        let direct = ToolDefinition { return_direct: true, ..definition("direct") };
         let client = ChatClient::builder(model.clone())
             .advisor(ToolCallAdvisor::new())
             .advisor_in(script.memory, memory.clone())

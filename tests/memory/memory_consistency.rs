@@ -1,6 +1,7 @@
 //! Tests of the laws of memory, through whole chains: sent and stored messages are equal, in every place of
 //! memory.
 
+use advisor_chain::ToolDefinition;
 use std::num::NonZeroUsize;
 
 use advisor_chain::messages::MessageContent;
@@ -232,7 +233,9 @@ fn client(
         .advisor(tool_loop)
         .advisor_in(memory, ChatMemoryAdvisor::new(Arc::clone(store)))
         .tool(FnTool::new(plain("work"), |_: Value| async { Ok("worked") }))
-        .tool(FnTool::new(plain("direct").return_direct(), |_: Value| async { Ok("direct") }))
+        .tool(FnTool::new(ToolDefinition { return_direct: true, ..plain("direct") }, |_: Value| async {
+            Ok("direct")
+        }))
         .tool(FnTool::new(plain("fails"), |_: Value| async { Err::<&str, _>(ToolError::new("it failed")) }))
         .tool(FnTool::new(plain("panics"), |_: Value| async { panic!("oh no") as Result<&str, _> }))
         .build()

@@ -1,6 +1,7 @@
 //! Tests of turns that are submitted again, in whole chains. No part of them runs unrecorded, and entries of
 //! the first run do not disturb the second.
 
+use advisor_chain::ToolDefinition;
 use std::sync::atomic::AtomicBool;
 
 use advisor_chain::chain::Spawner;
@@ -158,7 +159,9 @@ async fn resubmitted_turn_shows_what_is_stored_before_the_rest() {
 #[tokio::test]
 async fn client_side_call_keeps_key_when_turn_resubmitted() {
     let look = FnTool::new(definition("look"), |_: Value| async { Ok("fine") });
-    let pay = FnTool::new(definition("pay").client_side(), |_: Value| async { Ok("paid") });
+    let pay = FnTool::new(ToolDefinition { client_side: true, ..definition("pay") }, |_: Value| async {
+        Ok("paid")
+    });
     let answers = [Answer::from_calls([("1", "look", "{}")]), Answer::from_calls([("2", "pay", "{}")])];
     let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
     let client = ChatClient::builder(ScriptedModel::new(answers))
@@ -190,7 +193,7 @@ async fn law_t5_resubmission_does_not_run_calls_left_to_caller() {
         let store = InMemoryStore::new();
         let (ran, approved) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
         let (counted, may) = (Arc::clone(&ran), Arc::clone(&approved));
-        let charge = definition("charge").with_effect(Effect::AtMostOnce);
+        let charge = ToolDefinition { effect: Some(Effect::AtMostOnce), ..definition("charge") };
         let charge = FnTool::new(charge, move |_: Value| {
             counted.fetch_add(1, Ordering::Relaxed);
             async { Ok("charged") }

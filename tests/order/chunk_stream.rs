@@ -2,7 +2,7 @@
 
 use std::task::Poll;
 
-use advisor_core::{BlockDelta, ChunkFold, Delta, MessageAggregator};
+use advisor_core::{BlockDelta, ChatRequest, ChunkFold, Delta, MessageAggregator};
 use advisor_tests::prelude::*;
 use futures::stream::FusedStream;
 use futures::{poll, stream};
@@ -172,7 +172,7 @@ async fn law_s3_answer_of_earlier_turn_gets_own_round() {
     let chain =
         AdvisorChain::builder(ScriptedModel::new([Answer::from_text("new")])).advisor(cache).build().unwrap();
     let asking = ChatRequest::new(Message::user("something else"));
-    let again = asking.clone().with_messages(Message::user("asked before"));
+    let again = ChatRequest { messages: Message::user("asked before").into(), ..asking.clone() };
     let mut fold = ChunkFold::new();
     let mut responses = Vec::new();
     for request in [asking, again] {

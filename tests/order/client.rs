@@ -1,6 +1,7 @@
 //! The way into a chain: starting a turn, reading its text, naming it, and copies of a client.
 
 use advisor_chain::chain::{FallbackModel, IntoId, Spawner};
+use advisor_chain::{ChatOptions, ChatRequest};
 use advisor_tests::prelude::*;
 
 fn tool(name: &'static str) -> FnTool {
@@ -21,10 +22,11 @@ async fn text_of(turn: impl futures::Stream<Item = Result<Chunk, Error>>) -> Str
 /// Law R3: no log has the settings that a client keeps for its provider and its model.
 #[test]
 fn law_r3_debug_shows_neither_instructions_nor_further_fields() {
-    let options = ChatOptions::new().with_model("m-1").with_extra("api_key", "canary-1");
+    let options =
+        ChatOptions { model: Some("m-1".into()), ..ChatOptions::default() }.with_extra("api_key", "canary-1");
     let builder = ChatClient::builder(ScriptedModel::new([])).system("canary-2").options(options.clone());
     let client = builder.clone().build().unwrap();
-    let request = ChatRequest::new(MessageList::new()).with_options(options.clone());
+    let request = ChatRequest { options: options.clone(), ..ChatRequest::new(MessageList::new()) };
     let prompt = client.prompt().system("canary-3").options(options.clone()).user("canary-4");
     for text in [
         format!("{options:?}"),

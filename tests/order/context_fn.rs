@@ -3,9 +3,9 @@
 
 use std::sync::atomic::AtomicU32;
 
-use advisor_chain::Turn;
 use advisor_chain::advisors::ReReading;
 use advisor_chain::chain::context_fn;
+use advisor_chain::{ChatRequest, Turn};
 use advisor_tests::prelude::*;
 
 fn calling() -> Answer {
@@ -133,7 +133,10 @@ async fn successive_advisors_have_separate_contexts() {
         let context =
             context_fn("context", move |_: ChatRequest| async move { Ok(format!("context {number}")) });
         let chain = AdvisorChain::builder(model.clone()).advisor(context).build().unwrap();
-        chain.next_call(ChatRequest::new(Message::user("Hi")).with_turn(Arc::clone(&turn))).await.unwrap();
+        chain
+            .next_call(ChatRequest { turn: Arc::clone(&turn), ..ChatRequest::new(Message::user("Hi")) })
+            .await
+            .unwrap();
         assert_eq!(texts(&model.prompts()[0].messages), [format!("context {number}\n\nHi")]);
     }
 }

@@ -1,6 +1,7 @@
 //! `FallbackModel` and `AdvisorChain::with_model`: another model answers in the same round, under the same
 //! promise.
 
+use advisor_chain::ChatOptions;
 use advisor_chain::chain::FallbackModel;
 use advisor_chain::messages::{BlockHead, ToolEvent};
 use advisor_tests::prelude::*;
@@ -216,10 +217,11 @@ async fn a_models_name_is_meant_for_the_first() {
     let second = ScriptedModel::new([Answer::from_text("Here.")]);
     let model = FallbackModel::new(first.clone()).with_fallback(second.clone());
     let client = ChatClient::builder(model).build().unwrap();
-    let options = ChatOptions::new().with_model("large").with_temperature(0.5);
+    let options =
+        ChatOptions { temperature: Some(0.5), model: Some("large".into()), ..ChatOptions::default() };
     client.prompt().user("go").options(options.clone()).call().await.unwrap();
     assert_eq!(first.prompts()[0].options.model.as_deref(), Some("large"));
-    assert_eq!(second.prompts()[0].options, ChatOptions::new().with_temperature(0.5));
+    assert_eq!(second.prompts()[0].options, ChatOptions { temperature: Some(0.5), ..ChatOptions::default() });
 }
 
 /// The rest of the chain also wraps the other model, and its rounds have separate numbers.

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Once;
 use std::task::{Context as TaskContext, Poll};
 
-use advisor_core::{MessageAggregator, Usage};
+use advisor_core::{ChatOptions, ChatRequest, MessageAggregator, Usage};
 use advisor_tests::matrix::cases;
 use advisor_tests::prelude::*;
 use futures::Stream;
@@ -195,7 +195,7 @@ async fn told_by(model: Named, options: ChatOptions) -> BTreeMap<&'static str, S
     let spans = Spans::new();
     let installed = spans.install();
     let chain = AdvisorChain::builder(model).build().unwrap();
-    let request = ChatRequest::new(Message::user("canary")).with_options(options);
+    let request = ChatRequest { options, ..ChatRequest::new(Message::user("canary")) };
     let _: Vec<_> = chain.stream(request).collect().await;
     drop(installed);
     assert_eq!(spans.still_open(), 0);
@@ -231,31 +231,35 @@ async fn model_call_span_records_model_usage_finish_error() {
     let counts = [("gen_ai.usage.input_tokens", "7"), ("gen_ai.usage.output_tokens", "3")];
     let stopped = ("gen_ai.response.finish_reasons", "[\"stop\"]");
     let expected = told(&[requested, responded, id, counts[0], counts[1], stopped]);
-    assert_eq!(told_by(whole, ChatOptions::new()).await, expected);
+    assert_eq!(told_by(whole, ChatOptions::default()).await, expected);
 
     // The request's own name goes first; what is not known is not told.
     let unknown = answer(vec![finish(FinishReason::Other("odd_reason".into())), Ok(Delta::done())]);
-    let known = told_by(unknown, ChatOptions::new().with_model("asked-for")).await;
+    let known =
+        told_by(unknown, ChatOptions { model: Some("asked-for".into()), ..ChatOptions::default() }).await;
     let odd = ("gen_ai.response.finish_reasons", "[\"odd_reason\"]");
     assert_eq!(known, told(&[("gen_ai.request.model", "\"asked-for\""), responded, id, odd]));
     // A reason that is a sentence may be anything.
     let sentence =
         answer(vec![finish(FinishReason::Other("because canary said so".into())), Ok(Delta::done())]);
-    assert_eq!(told_by(sentence, ChatOptions::new()).await["gen_ai.response.finish_reasons"], "[\"other\"]");
+    assert_eq!(
+        told_by(sentence, ChatOptions::default()).await["gen_ai.response.finish_reasons"],
+        "[\"other\"]"
+    );
 
     let at_once = Named(Err(ErrorKind::RateLimited { retry_after: None }));
     assert_eq!(
-        told_by(at_once, ChatOptions::new()).await,
+        told_by(at_once, ChatOptions::default()).await,
         told(&[requested, ("error.type", "\"rate_limited\"")])
     );
     let amid = answer(vec![Ok(Delta::usage(Usage::new(7, 3))), Err(ErrorKind::Connection)]);
-    let known = told_by(amid, ChatOptions::new()).await;
+    let known = told_by(amid, ChatOptions::default()).await;
     assert_eq!(
         known,
         told(&[requested, responded, id, counts[0], counts[1], ("error.type", "\"connection\"")])
     );
     // It ends without an end.
-    let known = told_by(answer(vec![]), ChatOptions::new()).await;
+    let known = told_by(answer(vec![]), ChatOptions::default()).await;
     assert_eq!(known, told(&[requested, responded, id, ("error.type", "\"truncated\"")]));
 }
 

@@ -4,6 +4,7 @@ use advisor_chain::chain::{ParallelToolCalls, ResponseFormat};
 use advisor_chain::text_tool_calls::{
     Leaks, ParserLimits, TextFormat, ThinkingSplitter, ToolCallFormat, ToolForm, ToolManifest,
 };
+use advisor_chain::{ChatOptions, ToolDefinition};
 use advisor_tests::prelude::*;
 
 const FORMATS: [PromptFormat; 3] = PromptFormat::ALL;
@@ -301,9 +302,11 @@ async fn tool_choice_is_described_in_words() {
             Phase::Round,
             in_text(PromptFormat::Json),
         );
-        let options = ChatOptions::new()
-            .with_tool_choice(choice)
-            .with_parallel_tool_calls(ParallelToolCalls::Forbidden);
+        let options = ChatOptions {
+            parallel_tool_calls: Some(ParallelToolCalls::Forbidden),
+            tool_choice: Some(choice),
+            ..ChatOptions::default()
+        };
         chunks(setting.client.prompt().user("Go.").conversation("c").options(options).stream()).await;
         let first = setting.model.prompts()[0].messages.iter().next().unwrap().clone();
         match expected {
@@ -318,12 +321,12 @@ async fn tool_choice_is_described_in_words() {
 async fn answer_form_is_described_in_words_beside_tools() {
     let form =
         ResponseFormat::JsonSchema { name: "n".into(), schema: json!({"type": "number"}), strict: true };
-    let options = ChatOptions::new().with_response_format(form.clone());
+    let options = ChatOptions { response_format: Some(form.clone()), ..ChatOptions::default() };
     let written = call(PromptFormat::Xml, "{\"at\": \"x\"}");
     let answers = || [Answer::from_text(written.clone()), Answer::from_text("7")];
     for (choice, format, is_said) in [(ToolChoice::Auto, None, true), (ToolChoice::None, Some(form), false)] {
         let setting = setting(answers(), Phase::Round, in_text(PromptFormat::Xml));
-        let options = options.clone().with_tool_choice(choice);
+        let options = ChatOptions { tool_choice: Some(choice), ..options.clone() };
         chunks(setting.client.prompt().user("How many?").conversation("c").options(options).stream()).await;
         for prompt in setting.model.prompts() {
             assert_eq!(prompt.options.response_format, format, "a server that enforces it allows no call");

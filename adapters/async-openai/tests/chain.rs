@@ -13,10 +13,7 @@ async fn messages_of_all_roles_are_sent() {
 
 #[tokio::test]
 async fn options_are_sent() {
-    let options = ChatOptions::new()
-        .with_seed(7)
-        .with_stop("END")
-        .with_parallel_tool_calls(ParallelToolCalls::Forbidden);
+    let options = ChatOptions { parallel_tool_calls: Some(ParallelToolCalls::Forbidden), stop: vec!["END".into()], seed: Some(7), ..ChatOptions::default() };
     let fields = [
         ("/seed", json!(7)),
         ("/stop", json!(["END"])),

@@ -60,8 +60,8 @@ fn model_shows_no_key() {
 #[tokio::test]
 async fn options_without_a_field_are_errors() {
     let server = ReplayServer::start([]).await.expect("a port");
-    let options = ChatOptions::new().with_extra("top_k", 4);
-    let request = ChatRequest::new(Message::user("Hello")).with_options(options);
+    let options = ChatOptions::default().with_extra("top_k", 4);
+    let request = ChatRequest { options, ..ChatRequest::new(Message::user("Hello")) };
     let error = answer_of(&model::ask(&server.url()), request).await.expect_err("no field");
     assert_eq!(error.kind(), ErrorKind::Configuration, "{error:?}");
     assert!(server.requests().is_empty());
@@ -70,7 +70,7 @@ async fn options_without_a_field_are_errors() {
 #[cfg(feature = "byot")]
 #[tokio::test]
 async fn extra_fields_are_sent_and_override() {
-    let options = ChatOptions::new().with_extra("top_k", 4).with_extra("max_completion_tokens", 9);
+    let options = ChatOptions::default().with_extra("top_k", 4).with_extra("max_completion_tokens", 9);
     let fields = [("/top_k", json!(4)), ("/max_completion_tokens", json!(9))];
     adapter_tests::assert_options(model::ask, options, &fields).await;
 }

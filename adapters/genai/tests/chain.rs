@@ -21,7 +21,7 @@ async fn messages_of_all_roles_are_sent() {
 
 #[tokio::test]
 async fn options_are_sent() {
-    let options = ChatOptions::new().with_seed(7).with_stop("END").with_extra("top_k", 4);
+    let options = ChatOptions { stop: vec!["END".into()], seed: Some(7), ..ChatOptions::default() }.with_extra("top_k", 4);
     let fields =
         [("/seed", json!(7)), ("/stop", json!(["END"])), ("/max_tokens", json!(100)), ("/top_k", json!(4))];
     assert_options(model::ask, options, &fields).await;
@@ -47,8 +47,8 @@ async fn signature_of_a_call_goes_back() {
 async fn requested_model_is_one_of_the_same_server() {
     let answer = || Reply::sse(ChatTranscript::new("m").text("Hi").finish("stop").done());
     let server = ReplayServer::start([answer()]).await.expect("a port");
-    let options = ChatOptions::new().with_model("claude-other");
-    let request = ChatRequest::new(Message::user("Hello")).with_options(options);
+    let options = ChatOptions { model: Some("claude-other".into()), ..ChatOptions::default() };
+    let request = ChatRequest { options, ..ChatRequest::new(Message::user("Hello")) };
     assert_eq!(answer_of(&model::ask(&server.url()), request).await.expect("an answer").text(), "Hi");
     let sent = server.requests().pop().expect("a request");
     assert_eq!(sent.json().expect("JSON")["model"], "claude-other");

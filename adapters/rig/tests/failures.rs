@@ -27,10 +27,10 @@ async fn options_without_a_field_are_errors() {
     let server = ReplayServer::start([]).await.expect("a port");
     let model = model::ask(&server.url());
     for options in [
-        ChatOptions::new().with_seed(-1),
-        ChatOptions::new().with_response_format(ResponseFormat::JsonObject),
+        ChatOptions { seed: Some(-1), ..ChatOptions::default() },
+        ChatOptions { response_format: Some(ResponseFormat::JsonObject), ..ChatOptions::default() },
     ] {
-        let request = ChatRequest::new(Message::user("Hello")).with_options(options);
+        let request = ChatRequest { options, ..ChatRequest::new(Message::user("Hello")) };
         let error = answer_of(&model, request).await.expect_err("no field");
         assert_eq!(error.kind(), ErrorKind::Configuration, "{error:?}");
     }

@@ -73,13 +73,9 @@ pub async fn assert_options(ask: Ask, options: ChatOptions, fields: &[(&str, Val
         "additionalProperties": false,
     });
     let format = ResponseFormat::JsonSchema { name: "answer".into(), schema: schema.clone(), strict: true };
-    let options = options
-        .with_temperature(0.5)
-        .with_top_p(0.25)
-        .with_max_tokens(100)
-        .with_tool_choice(ToolChoice::Tool("look".into()));
+    let options = ChatOptions { tool_choice: Some(ToolChoice::Tool("look".into())), max_tokens: Some(100), top_p: Some(0.25), temperature: Some(0.5), ..options };
     let request = ChatRequest::new(Message::user("Hello"));
-    let asked = request.clone().with_options(options).with_tool(DescribedTool::new(look));
+    let asked = ChatRequest { options, ..request.clone() }.with_tool(DescribedTool::new(look));
     let body = sent(ask, asked).await;
     let common = [
         ("/model", json!("example-model")),
@@ -93,7 +89,7 @@ pub async fn assert_options(ask: Ask, options: ChatOptions, fields: &[(&str, Val
     for (place, value) in common.iter().chain(fields) {
         assert_eq!(body.pointer(place), Some(value), "{place}: {body:#}");
     }
-    let formed = request.with_options(ChatOptions::new().with_response_format(format));
+    let formed = ChatRequest { options: ChatOptions { response_format: Some(format), ..ChatOptions::default() }, ..request };
     let body = sent(ask, formed).await;
     let format = &body["response_format"];
     assert_eq!(format["type"], "json_schema", "{body:#}");

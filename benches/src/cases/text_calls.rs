@@ -66,7 +66,7 @@ fn answering(
         let model = OpenAiModel::new("m").with_base_url("http://127.0.0.1:1/v1");
         let model = model.with_transport(InMemory::new([Shape::OPENAI.body_of(&texts)]));
         let chain = AdvisorChain::builder(model).advisor(TextToolCalls::new(format)).build().unwrap();
-        let request = ChatRequest::new(Message::user("?")).with_tools(tools());
+        let request = ChatRequest { tools: tools(), ..ChatRequest::new(Message::user("?")) };
         let runtime = runtime();
         move || {
             let response = runtime.block_on(chain.next_call(request)).unwrap();

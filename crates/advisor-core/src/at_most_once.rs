@@ -31,17 +31,6 @@ use crate::{Error, TurnId};
 /// [`Idempotent`](Self::Idempotent) as the default would run `send_email` twice. [`AtMostOnce`](Self::AtMostOnce)
 /// would make every tool pay for a write that most do not need. Without a declaration, a call is not run again and
 /// nothing is written for it.
-///
-/// # Example
-/// ```
-/// use advisor_core::{Effect, ToolDefinition};
-/// use serde_json::json;
-///
-/// let charge = ToolDefinition::new("charge", "Charges the customer's card.", json!({"type": "object"}));
-/// assert_eq!(charge.effect, None);
-/// let charge = charge.with_effect(Effect::AtMostOnce);
-/// assert_eq!(charge.effect, Some(Effect::AtMostOnce));
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Effect {

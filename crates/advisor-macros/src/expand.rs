@@ -112,10 +112,13 @@ impl Names {
 fn tool(function: &ToolFunction, settings: &Settings, source: &Path) -> TokenStream {
     let names = Names::new();
     let ToolFunction { name, description, is_method, .. } = function;
-    let methods = &settings.methods;
-    let definition = quote! {
-        #source::ToolDefinition::new(#name, #description, #source::schema_for::<__Arguments>()) #(#methods)*
+    let mut definition = quote! {
+        #source::ToolDefinition::new(#name, #description, #source::schema_for::<__Arguments>())
     };
+    if !settings.fields.is_empty() {
+        let fields = &settings.fields;
+        definition = quote!(#source::ToolDefinition { #(#fields,)* ..#definition });
+    }
     let body = body(function, &names, source);
     let Names { call, state, .. } = &names;
     let shared = is_method.then(|| quote!(let #state = ::std::sync::Arc::clone(self);));

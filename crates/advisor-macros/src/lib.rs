@@ -29,7 +29,7 @@ use proc_macro::TokenStream;
 /// # Settings
 /// | setting | effect |
 /// | --- | --- |
-/// | `exclusive`, `with_effect(Effect::Pure)`, … | calls this method of `ToolDefinition` |
+/// | `exclusive`, `effect = Effect::Pure`, … | sets this field of `ToolDefinition` |
 /// | `name = "…"`, `description = …` | replaces the name or the doc comment |
 /// | `blocking = N` | runs it off the async threads, at most `N` at a time; see `FnTool::blocking` |
 /// | `crate = "…"` | the path of the crate `tool-call-advisor`; `::advisor_chain::tools` by default |
@@ -47,7 +47,7 @@ use proc_macro::TokenStream;
 /// }
 ///
 /// /// Tells the weather.
-/// #[tool(with_effect(Effect::Pure), crate = "tool_call_advisor")]
+/// #[tool(effect = Effect::Pure, crate = "tool_call_advisor")]
 /// async fn weather(
 ///     /// The city, in English.
 ///     city: String,

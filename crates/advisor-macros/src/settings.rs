@@ -1,11 +1,10 @@
-//! `Settings`: the text in the parentheses of the attribute: own settings, and methods of `ToolDefinition`.
+//! `Settings`: the text in the parentheses of the attribute: own settings, and fields of `ToolDefinition`.
 
 use proc_macro2::TokenStream;
-use quote::{ToTokens, quote};
+use quote::quote;
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
-use syn::punctuated::Punctuated;
-use syn::{Error, Expr, Ident, LitStr, Path, Result, Token, parenthesized};
+use syn::{Error, Expr, Ident, LitStr, Path, Result, Token};
 
 /// The settings in the parentheses of `#[tool(…)]`.
 #[derive(Default)]
@@ -14,8 +13,8 @@ pub(crate) struct Settings {
     pub(crate) description: Option<Expr>,
     pub(crate) blocking: Option<Blocking>,
     pub(crate) source: Option<Path>,
-    /// Calls of methods of `ToolDefinition`, in order, each with its dot.
-    pub(crate) methods: Vec<TokenStream>,
+    /// Fields of `ToolDefinition` with their values.
+    pub(crate) fields: Vec<TokenStream>,
 }
 
 /// The setting `blocking`, with the number of runs at a time.
@@ -54,7 +53,7 @@ impl Settings {
                 self.source.replace(path.parse()?).is_some()
             }
             _ => {
-                self.methods.push(method(input, &key)?);
+                self.fields.push(field(input, &key)?);
                 false
             }
         };
@@ -72,20 +71,11 @@ fn value<T: Parse>(input: ParseStream<'_>, key: &Ident, example: &str) -> Result
     input.parse().map_err(wanted)
 }
 
-/// Parses a method of `ToolDefinition` with its arguments, if it has any.
-fn method(input: ParseStream<'_>, key: &Ident) -> Result<TokenStream> {
-    if input.peek(Token![=]) {
-        let text = format!(
-            "`{key}` is no setting: write `name`, `description`, `blocking` or `crate` with `=`, or a method of \
-             `ToolDefinition` such as `with_effect(Effect::Pure)`"
-        );
-        return Err(Error::new_spanned(key, text));
+/// Parses a field of `ToolDefinition`: its value, or a flag by its name alone.
+fn field(input: ParseStream<'_>, key: &Ident) -> Result<TokenStream> {
+    if !input.peek(Token![=]) {
+        return Ok(quote!(#key: true));
     }
-    let mut arguments = TokenStream::new();
-    if input.peek(syn::token::Paren) {
-        let inside;
-        parenthesized!(inside in input);
-        arguments = Punctuated::<Expr, Token![,]>::parse_terminated(&inside)?.into_token_stream();
-    }
-    Ok(quote!(.#key(#arguments)))
+    let value: Expr = value(input, key, "Effect::Pure")?;
+    Ok(quote!(#key: ::core::option::Option::Some(#value)))
 }

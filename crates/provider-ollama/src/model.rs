@@ -60,7 +60,7 @@ const VARIABLES: Variables =
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> advisor_core::Result<()> {
 /// // Fields of Ollama's own are extra fields of the options.
-/// let options = ChatOptions::new()
+/// let options = ChatOptions::default()
 ///     .with_extra("think", true)
 ///     .with_extra("keep_alive", "10m")
 ///     .with_extra("options", json!({"num_ctx": 32_768}));

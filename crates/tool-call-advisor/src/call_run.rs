@@ -149,7 +149,8 @@ impl ToolCallAdvisor {
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<()> {
-    /// let pay = ToolDefinition::new("pay", "Pays a bill.", json!({"type": "object"})).client_side();
+    /// let pay = ToolDefinition::new("pay", "Pays a bill.", json!({"type": "object"}));
+    /// let pay = ToolDefinition { client_side: true, ..pay };
     /// let tools = ToolSet::new().with(FnTool::new(pay, |_: Value| async { Ok("paid") }));
     /// # let model = ScriptedModel::new([Answer::from_calls([("c1", "pay", "{}")]), Answer::from_text("Done.")]);
     /// let advisor = ToolCallAdvisor::new();

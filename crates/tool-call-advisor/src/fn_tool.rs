@@ -69,7 +69,8 @@ impl FnTool {
     /// # use tool_call_advisor::{Effect, FnTool, Tool, ToolDefinition};
     /// # let definition = ToolDefinition::new("charge", "Charges a card.", json!({"type": "object"}));
     /// # let charge = FnTool::new(definition, |_: Value| async { Ok("charged") });
-    /// let charge = charge.map_definition(|definition| definition.with_effect(Effect::AtMostOnce).exclusive());
+    /// let effect = Some(Effect::AtMostOnce);
+    /// let charge = charge.map_definition(|definition| ToolDefinition { effect, exclusive: true, ..definition });
     /// assert!(charge.definition().exclusive);
     /// ```
     #[must_use]
@@ -161,7 +162,7 @@ impl ClientSideTool {
     /// Creates a client-side tool with this definition.
     #[must_use]
     pub fn new(definition: ToolDefinition) -> Self {
-        Self(definition.client_side())
+        Self(ToolDefinition { client_side: true, ..definition })
     }
 }
 

@@ -16,7 +16,7 @@
 //! | `typed-tools` | `#[tool]`, `FnTool::typed`, `FnTool::from_args` and `schema_for`: the schema of a type | yes |
 //!
 //! The structure of a schema is checked in any case: types, values, bounds, properties, items, `allOf`, `anyOf`, `$ref`.
-//! Without `schema-validation`, and for a tool of [another program](advisor_core::ToolDefinition::is_foreign), the tool
+//! Without `schema-validation`, and for a tool of [another program](advisor_core::ToolDefinition::origin), the tool
 //! checks the rest, such as `pattern`, `not` and `format`. Long arguments are checked off the async threads, for at most 10
 //! seconds.
 

@@ -23,9 +23,9 @@ async fn a_cache_is_bounded() {
         client.prompt().user(format!("Is {number} a number?")).call().await.unwrap();
         assert_eq!(asked.load(Ordering::Relaxed), times, "{number}");
     }
-    let other = ChatOptions::new().with_extra("seed", 1);
+    let other = ChatOptions::default().with_extra("seed", 1);
     for (options, times) in
-        [(other.clone(), 202), (other, 202), (ChatOptions::new().with_extra("seed", 2), 203)]
+        [(other.clone(), 202), (other, 202), (ChatOptions::default().with_extra("seed", 2), 203)]
     {
         client.prompt().user("Is 199 a number?").options(options).call().await.unwrap();
         assert_eq!(asked.load(Ordering::Relaxed), times, "other options are another question");

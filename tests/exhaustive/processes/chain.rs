@@ -4,8 +4,8 @@ use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use advisor_chain::Prompt;
 use advisor_chain::tools::{ClientSideCall, PolicyAction, ToolPolicy, ToolRule};
+use advisor_chain::{Prompt, ToolDefinition};
 use advisor_testkit::ReceivedPrompt;
 use advisor_tests::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -95,11 +95,11 @@ fn last_user(prompt: &ReceivedPrompt) -> String {
 /// The tools, each of which leaves a line in the file when it starts.
 pub(crate) fn tools(starts: &Path) -> [FnTool; 4] {
     let definition = |name: &str| ToolDefinition::new(name, "A tool.", json!({"type": "object"}));
-    let once = |name: &str| definition(name).with_effect(Effect::AtMostOnce);
+    let once = |name: &str| ToolDefinition { effect: Some(Effect::AtMostOnce), ..definition(name) };
     [
         starting(definition("look"), starts.into()),
         starting(once("charge"), starts.into()),
-        starting(once("direct").return_direct(), starts.into()),
+        starting(ToolDefinition { return_direct: true, ..once("direct") }, starts.into()),
         starting(once("pay"), starts.into()),
     ]
 }

@@ -1,7 +1,7 @@
 //! `YieldingStore`, and a model and tools that yield to other tasks wherever they wait.
 
-use advisor_chain::client;
 use advisor_chain::memory::store::{FencingToken, Leases, Page, Snapshot};
+use advisor_chain::{ToolDefinition, client};
 use advisor_testkit::ReceivedPrompt;
 use advisor_tests::prelude::*;
 use shuttle::future::yield_now;
@@ -132,7 +132,7 @@ pub(crate) struct Seen {
 
 /// A client with this memory, around a model that has two rounds of tools and then answers.
 pub(crate) fn chain(memory: &ChatMemoryAdvisor, place: Phase, seen: &Seen) -> ChatClient {
-    let once = definition("charge").with_effect(Effect::AtMostOnce);
+    let once = ToolDefinition { effect: Some(Effect::AtMostOnce), ..definition("charge") };
     client(ScriptedModel::from_fn(answer))
         .advisor_in(place, memory.clone())
         .tool(tool(once, seen))

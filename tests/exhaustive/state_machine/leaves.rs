@@ -1,5 +1,6 @@
 //! `Leaves`: the model and the tools of all processes, and `Seen`, their records.
 
+use advisor_chain::ToolDefinition;
 use std::sync::atomic::AtomicBool;
 
 use advisor_tests::prelude::*;
@@ -52,11 +53,11 @@ impl Leaves {
             .system("S")
             .advisor(ToolCallAdvisor::new())
             .advisor_in(place, memory.with_window(window));
-        let once = |name| definition(name).with_effect(Effect::AtMostOnce);
+        let once = |name| ToolDefinition { effect: Some(Effect::AtMostOnce), ..definition(name) };
         client
             .tool(self.tool(once("charge")))
             .tool(self.tool(once("fails")))
-            .tool(self.tool(once("direct").return_direct()))
+            .tool(self.tool(ToolDefinition { return_direct: true, ..once("direct") }))
             .tool(self.tool(definition("look")))
             .build()
             .unwrap()

@@ -1,5 +1,6 @@
 //! `ResponseCache`: repeats complete answers to equal requests, within a tenant and within bounds.
 
+use advisor_chain::ChatOptions;
 use advisor_chain::advisors::{Budget, OnUnknownCost};
 use advisor_tests::prelude::*;
 
@@ -62,7 +63,7 @@ async fn requests_that_differ_are_not_equal() {
     let ask = async |prompt: advisor_chain::Prompt| prompt.call().await.unwrap().text();
     assert_eq!(ask(prompt()).await, "Answer 1.");
     assert_eq!(ask(prompt().system("Be brief.")).await, "Answer 2.");
-    let options = ChatOptions::default().with_seed(7);
+    let options = ChatOptions { seed: Some(7), ..ChatOptions::default() };
     assert_eq!(ask(prompt().options(options.clone())).await, "Answer 3.");
     assert_eq!(ask(prompt().tool(tool("look", |_| async { Ok(String::new()) }))).await, "Answer 4.");
     assert_eq!(ask(prompt().user("And?")).await, "Answer 5.");

@@ -1,5 +1,6 @@
 //! `RoutedModel`: chooses a model by condition, cost, latency, health and conversation.
 
+use advisor_chain::ChatOptions;
 use advisor_chain::advisors::{Money, Price, Route, RouteOrder, RoutedModel};
 use advisor_tests::prelude::*;
 use tokio::time::{advance, sleep};
@@ -72,7 +73,7 @@ async fn models_are_chosen_by_condition_cost_and_name() {
     let by_cost = client(RoutedModel::new(routes()).unwrap().with_order(RouteOrder::Cost));
     assert_eq!(ask(&by_cost).await, "small");
     assert_eq!(by_cost.prompt().user("?").user("!").call().await.unwrap().text(), "cheap");
-    let options = |name: &str| ChatOptions::default().with_model(name);
+    let options = |name: &str| ChatOptions { model: Some(name.into()), ..ChatOptions::default() };
     let unpriced = by_cost.prompt().user("?").options(options("unpriced")).call().await.unwrap();
     assert_eq!(unpriced.text(), "unpriced");
     let unknown = by_cost.prompt().user("?").options(options("other")).call().await.unwrap_err();

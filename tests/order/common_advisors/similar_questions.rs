@@ -1,9 +1,9 @@
 //! `ResponseCache::with_similar`: similar questions share an answer if everything else is equal.
 
-use advisor_chain::Prompt;
 use advisor_chain::advisors::{InMemoryQuestions, Question, SimilarAnswer, SimilarQuestions};
 use advisor_chain::chain::{Embedding, EmbeddingModel};
 use advisor_chain::messages::{ChatResponse, Text};
+use advisor_chain::{ChatOptions, Prompt};
 use advisor_testkit::WordEmbeddings;
 use advisor_tests::prelude::*;
 
@@ -50,7 +50,7 @@ async fn everything_but_the_question_has_to_be_equal() {
     let (first, similar) = ("When do you open?", "when do you open");
     assert_eq!(ask(client.prompt().user(first)).await, "Answer 1.");
     assert_eq!(ask(client.prompt().system("Be brief.").user(similar)).await, "Answer 2.");
-    let options = ChatOptions::default().with_seed(7);
+    let options = ChatOptions { seed: Some(7), ..ChatOptions::default() };
     assert_eq!(ask(client.prompt().user(similar).options(options.clone())).await, "Answer 3.");
     let mut extra = ChatOptions::default();
     for (number, expected) in [(1, "Answer 4."), (2, "Answer 5."), (1, "Answer 4.")] {

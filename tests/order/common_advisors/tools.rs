@@ -1,5 +1,6 @@
 //! `OnlyTools`, `tools_fn` and `ToolSearch`: the tools of each round, and calls of others, which do not run.
 
+use advisor_chain::ChatOptions;
 use advisor_chain::advisors::{OnlyTools, ToolSearch};
 use advisor_chain::tools::tools_fn;
 use advisor_tests::prelude::*;
@@ -104,7 +105,7 @@ async fn required_tool_must_be_allowed() {
         (ToolChoice::Required, "look", false),
         (ToolChoice::Auto, "other", false),
     ] {
-        let options = ChatOptions::default().with_tool_choice(choice.clone());
+        let options = ChatOptions { tool_choice: Some(choice.clone()), ..ChatOptions::default() };
         let prompt =
             client.prompt().user("go").conversation("d").options(options).advisor(OnlyTools::new([allowed]));
         let outcome = prompt.call().await.map_err(|error| error.kind()).map(drop);

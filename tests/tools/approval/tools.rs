@@ -1,7 +1,7 @@
 //! The tool that an approved call runs: the one that the chain makes of it, in every process.
 
-use advisor_chain::Advisor;
 use advisor_chain::tools::{CallDecision, PolicyAction, ReadyCall, Tool, ToolPolicy, ToolRule};
+use advisor_chain::{Advisor, ChatRequest, ToolDefinition};
 use advisor_tests::prelude::*;
 
 use crate::approval::process::{PLACES, definition, done, line, one_payment};
@@ -54,7 +54,7 @@ fn replaced(request: ChatRequest, stand: Stand, ran: &Ran) -> ChatRequest {
     if let Some(tool) = request.tools.find("pay") {
         tools.insert(Arc::new(InPlace { stand, tool: Arc::clone(tool), ran: Arc::clone(ran) }));
     }
-    request.with_tools(tools)
+    ChatRequest { tools, ..request }
 }
 
 /// Replaces the tool in the loop itself.
@@ -235,7 +235,7 @@ async fn law_t7_tool_may_come_from_inside_memory() {
     });
     let tools = ToolSet::new().with(pay);
     let added = from_fn("adds", move |request: ChatRequest, next: AdvisorChain| {
-        let request = request.with_tools(tools.clone());
+        let request = ChatRequest { tools: tools.clone(), ..request };
         async move { next.next_stream(request).await }
     });
     let policy = ToolPolicy::new([ToolRule::new(["pay"], PolicyAction::Ask)], PolicyAction::Allow);

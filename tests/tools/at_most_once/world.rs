@@ -1,5 +1,6 @@
 //! Shared parts of these tests: processes around one store, and tools that count their starts.
 
+use advisor_chain::ToolDefinition;
 use std::task::Poll;
 
 use advisor_chain::tools::OUTCOME_UNKNOWN;
@@ -76,14 +77,14 @@ impl World {
         let model = ScriptedModel::new(answers);
         let tool_loop = ToolCallAdvisor::builder().limits(self.limits.clone()).hooks(hooks).build().unwrap();
         let once = |name: &str| {
-            let once = definition(name).with_effect(Effect::AtMostOnce);
-            if self.exclusive { once.exclusive() } else { once }
+            let once = ToolDefinition { effect: Some(Effect::AtMostOnce), ..definition(name) };
+            if self.exclusive { ToolDefinition { exclusive: true, ..once } } else { once }
         };
         let client = ChatClient::builder(model.clone())
             .advisor(tool_loop)
             .advisor_in(self.place, memory.clone())
             .tool(counting(once("charge"), &self.starts))
-            .tool(counting(once("direct").return_direct(), &self.starts))
+            .tool(counting(ToolDefinition { return_direct: true, ..once("direct") }, &self.starts))
             .tool(counting(once("fails"), &self.starts))
             .tool(counting(definition("look"), &self.starts))
             .tool(counting(definition("silent"), &self.starts))

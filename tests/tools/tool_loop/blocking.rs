@@ -1,5 +1,6 @@
 //! Tests of tools that block their thread: they run off the async threads, are bounded, and survive a drop.
 
+use advisor_chain::ToolDefinition;
 use std::sync::mpsc;
 
 use advisor_tests::prelude::*;
@@ -136,7 +137,7 @@ async fn late_result_is_discarded() {
     let (journal, gate) = (Journal::new(), Gate::new());
     let (go, wait) = mpsc::channel::<()>();
     let (wait, in_tool) = (Mutex::new(wait), journal.clone());
-    let slow = definition("work").with_timeout(Duration::from_secs(5));
+    let slow = ToolDefinition { timeout: Some(Duration::from_secs(5)), ..definition("work") };
     let work = FnTool::blocking(slow, 1, move |invocation: ToolInvocation| {
         in_tool.record("start");
         wait.lock().unwrap().recv().map_err(ToolError::from)?;

@@ -1,5 +1,6 @@
 //! The sentences that the loop writes itself: in the application's words, or not shown at all.
 
+use advisor_chain::ToolDefinition;
 use advisor_chain::tools::{ClosingTexts, NotStarted, ToolCallAdvisorBuilder};
 use advisor_tests::prelude::*;
 
@@ -91,7 +92,9 @@ async fn application_ends_turn_with_own_text() {
     );
 
     let silent =
-        FnTool::new(definition("look").return_direct(), |_: Value| async { Ok(ToolOutput::from("")) });
+        FnTool::new(ToolDefinition { return_direct: true, ..definition("look") }, |_: Value| async {
+            Ok(ToolOutput::from(""))
+        });
     let advisor = ToolCallAdvisor::builder().closing_texts(german()).build().unwrap();
     let response = client_of(advisor, silent).prompt().user("go").call().await.unwrap();
     assert_eq!(response.text(), "Fertig.\n\nFertig.");

@@ -1,8 +1,8 @@
 //! Tests of law T5, on tools that must not run twice: the starts that the loop records, and the calls that it
 //! does not run.
 
-use advisor_chain::Turn;
 use advisor_chain::tools::OUTCOME_UNKNOWN;
+use advisor_chain::{ToolDefinition, Turn};
 use advisor_tests::prelude::*;
 
 use crate::tool_loop::support::*;
@@ -13,7 +13,7 @@ fn strict(name: &str) -> ToolDefinition {
 }
 
 fn once(name: &str) -> ToolDefinition {
-    strict(name).with_effect(Effect::AtMostOnce)
+    ToolDefinition { effect: Some(Effect::AtMostOnce), ..strict(name) }
 }
 
 /// A tool that journals `ran` and its key.
@@ -68,7 +68,8 @@ async fn law_t5_starts_are_announced_before_any_tool_runs() {
             Answer::from_calls([("a", "charge", "{}")]),
             Answer::from_text("Done."),
         ]);
-        let charge = if exclusive { once("charge").exclusive() } else { once("charge") };
+        let charge =
+            if exclusive { ToolDefinition { exclusive: true, ..once("charge") } } else { once("charge") };
         let limits = ToolLimits::default().with_calls_of("send", Some(1));
         let limits = limits.with_on_call_limit(OnCallLimit::TellModel);
         let client = client(&model, ToolCallAdvisor::builder().limits(limits).build().unwrap())
@@ -225,8 +226,11 @@ async fn law_t5_repeated_round_runs_only_permitted_calls() {
     let client = client(&model, ToolCallAdvisor::new())
         .advisor(remembers.advisor())
         .tool(journalling(strict("silent"), &journal))
-        .tool(journalling(strict("pure").with_effect(Effect::Pure), &journal))
-        .tool(journalling(strict("idempotent").with_effect(Effect::Idempotent), &journal))
+        .tool(journalling(ToolDefinition { effect: Some(Effect::Pure), ..strict("pure") }, &journal))
+        .tool(journalling(
+            ToolDefinition { effect: Some(Effect::Idempotent), ..strict("idempotent") },
+            &journal,
+        ))
         .tool(journalling(once("once"), &journal))
         .build()
         .unwrap();

@@ -1,5 +1,6 @@
 //! Tests of the end that `finalize` receives, on exits that are neither a drop nor a failing stage.
 
+use advisor_chain::ToolDefinition;
 use advisor_chain::tools::LoopEnd;
 use advisor_tests::prelude::*;
 
@@ -29,8 +30,8 @@ async fn law_t4_finalize_says_how_the_loop_ended() {
         let limits = ToolLimits::default().with_rounds(3);
         let advisor = ToolCallAdvisor::builder().hooks(Watch(stages.clone())).limits(limits).build().unwrap();
         let definition = match kind {
-            "direct" => definition("look").return_direct(),
-            "by the caller" => definition("look").client_side(),
+            "direct" => ToolDefinition { return_direct: true, ..definition("look") },
+            "by the caller" => ToolDefinition { client_side: true, ..definition("look") },
             _ => definition("look"),
         };
         let look = FnTool::new(definition, |_: Value| async { Ok("sunny") });

@@ -1,6 +1,7 @@
 //! Tests of the changes that hooks can make, and of how long they last: requests, next messages, and the course
 //! of the loop.
 
+use advisor_chain::ChatRequest;
 use advisor_tests::prelude::*;
 
 use crate::tool_loop::support::*;
@@ -199,7 +200,7 @@ async fn forced_tool_choice_resets_after_first_tools() {
             Answer::from_calls([("c2", "look", "{}")]),
             Answer::from_text("Done."),
         ]);
-        let mut options = ChatOptions::new();
+        let mut options = ChatOptions::default();
         options.tool_choice = choice;
         let client = client(&model, ToolCallAdvisor::new()).tool(tool("look", "sunny")).options(options);
         client.build().unwrap().prompt().user("go").call().await.unwrap();

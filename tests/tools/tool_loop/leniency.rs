@@ -1,6 +1,7 @@
 //! Arguments that do not fit their schema and can only mean one thing.
 
 use Leniency::{Lenient, NullIsAbsent, Strict};
+use advisor_chain::ToolDefinition;
 use advisor_chain::tools::Leniency;
 use advisor_tests::prelude::*;
 
@@ -47,7 +48,7 @@ async fn given(
 ) -> Result<Value, String> {
     let mut definition = ToolDefinition::new("look", "Looks.", schema());
     if let Some(leniency) = of_tool {
-        definition = definition.with_leniency(leniency);
+        definition = ToolDefinition { leniency: Some(leniency), ..definition };
     }
     let tool = FnTool::new(definition, |arguments: Value| async move { Ok(arguments) });
     let advisor = ToolCallAdvisor::builder();

@@ -261,14 +261,14 @@ async fn a_function_returns_any_serialisable_value() {
     assert_eq!(text_of(keys_tool()).await, Err("key must be a string".to_owned()));
 }
 
-/// The settings are methods of the definition, in order; own settings replace name and description.
+/// The settings are fields of the definition; own settings replace name and description.
 #[test]
 fn settings_change_the_definition() {
     #[tool(
         exclusive,
         return_direct,
-        with_effect(Effect::Pure),
-        with_timeout(Duration::from_secs(5)),
+        effect = Effect::Pure,
+        timeout = Duration::from_secs(5),
         name = "shop.close",
         description = concat!("Closes", " the shop.")
     )]
@@ -332,7 +332,7 @@ struct Shop {
 
 impl Shop {
     /// Sells an article.
-    #[tool(with_effect(Effect::AtMostOnce))]
+    #[tool(effect = Effect::AtMostOnce)]
     async fn sell(&self, article: String, call: &ToolInvocation) -> Result<usize, Closed> {
         if article.is_empty() {
             return Err(closed());

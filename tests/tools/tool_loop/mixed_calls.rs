@@ -1,5 +1,6 @@
 //! Answers that call client-side tools beside tools of the loop: the loop runs its own calls and leaves the others.
 
+use advisor_chain::ToolDefinition;
 use advisor_chain::tools::ToolCallStreaming::{All, FinalAnswerOnly, TextOnly};
 use advisor_chain::tools::{CallRun, ToolBatch, ToolExecution};
 use advisor_tests::prelude::*;
@@ -117,7 +118,7 @@ async fn law_t6_repeated_id_of_client_side_call_runs_nothing() {
 #[tokio::test]
 async fn return_direct_beside_client_side_call_waits() {
     let model = ScriptedModel::new([Answer::from_calls([("c1", "direct", "{}"), ("c2", "sign", "{}")])]);
-    let direct = definition("direct").return_direct();
+    let direct = ToolDefinition { return_direct: true, ..definition("direct") };
     let direct = FnTool::new(direct, |_: Value| async { Ok("to the user") });
     let response = response_of(with_sign(&model, ToolCallAdvisor::new()).tool(direct)).await;
     assert_eq!(

@@ -1,5 +1,6 @@
 //! The table of streaming modes, row by row, as exact sequences of chunks.
 
+use advisor_chain::ChatOptions;
 use advisor_chain::tools::ToolCallStreaming::{All, FinalAnswerOnly, TextOnly};
 use advisor_tests::prelude::*;
 use futures::stream::{self, StreamExt};
@@ -177,7 +178,7 @@ async fn final_answer_only_streams_live_in_last_round() {
         Answer::new().text("It is ").gate(gate).text("sunny.").usage(1, 1).finish(FinishReason::Stop)
     };
     let builder = || ToolCallAdvisor::builder().suppress_tool_call_streaming();
-    let none = ChatOptions::new().with_tool_choice(ToolChoice::None);
+    let none = ChatOptions { tool_choice: Some(ToolChoice::None), ..ChatOptions::default() };
 
     let gate = Gate::new();
     let model = ScriptedModel::new([answer(&gate)]);

@@ -1,5 +1,6 @@
 //! Tests that only tools which were offered to the model in a round can be called, whatever advisor added them.
 
+use advisor_chain::ChatRequest;
 use advisor_tests::prelude::*;
 
 use crate::tool_loop::support::*;
@@ -12,7 +13,7 @@ fn asks_for(name: &'static str) -> ScriptedModel {
 fn changing(phase: Phase, change: fn(ToolSet) -> ToolSet) -> impl StreamAdvisor {
     from_fn("changing", move |request: ChatRequest, next: AdvisorChain| async move {
         let tools = change(request.tools.clone());
-        next.next_stream(request.with_tools(tools)).await
+        next.next_stream(ChatRequest { tools, ..request }).await
     })
     .with_placement(Placement::new(phase))
 }
@@ -55,7 +56,7 @@ async fn law_t2_tool_described_in_words_is_not_unknown() {
         let (look, given) = invoked("look");
         let in_words = from_fn("in-words", move |request: ChatRequest, next: AdvisorChain| async move {
             let by_api = request.tools.filtered(|name| described.contains(&name));
-            next.next_stream(request.with_api_tools(by_api)).await
+            next.next_stream(ChatRequest { api_tools: Some(by_api), ..request }).await
         })
         .with_placement(Placement::new(Phase::ModelCall));
         let last_only = ToolCallAdvisor::builder().suppress_tool_call_streaming().build().unwrap();

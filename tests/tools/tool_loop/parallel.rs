@@ -1,5 +1,6 @@
 //! Several calls of one answer: at the same time, bounded, some alone, their results in call order.
 
+use advisor_chain::ToolDefinition;
 use advisor_chain::tools::ParallelTools;
 use advisor_tests::prelude::*;
 
@@ -102,7 +103,7 @@ async fn an_exclusive_tool_runs_alone() {
     let (gates, journal) = (gates(6), Journal::new());
     let client = client(&calls(&["work", "work", "alone", "alone", "work", "work"]), ToolCallAdvisor::new())
         .tool(gated(definition("work"), &gates, &journal))
-        .tool(gated(definition("alone").exclusive(), &gates, &journal))
+        .tool(gated(ToolDefinition { exclusive: true, ..definition("alone") }, &gates, &journal))
         .build()
         .unwrap();
     let mut turn = Reader::new(client.prompt().user("go").stream());

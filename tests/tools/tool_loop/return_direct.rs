@@ -1,12 +1,13 @@
 //! Tools whose results go straight to the user.
 
+use advisor_chain::ToolDefinition;
 use advisor_tests::prelude::*;
 
 use crate::tool_loop::support::*;
 
 fn direct(name: &str, output: impl Into<ToolOutput>) -> FnTool {
     let output = output.into();
-    FnTool::new(definition(name).return_direct(), move |_: Value| {
+    FnTool::new(ToolDefinition { return_direct: true, ..definition(name) }, move |_: Value| {
         let output = output.clone();
         async move { Ok(output) }
     })
@@ -89,9 +90,10 @@ async fn a_mixed_batch_goes_on() {
 /// A direct tool that fails is no answer: the model reads the error.
 #[tokio::test]
 async fn a_direct_tool_that_fails_goes_on() {
-    let failing = FnTool::new(definition("look").return_direct(), |_: Value| async {
-        Err::<&str, _>(ToolError::new("broken"))
-    });
+    let failing =
+        FnTool::new(ToolDefinition { return_direct: true, ..definition("look") }, |_: Value| async {
+            Err::<&str, _>(ToolError::new("broken"))
+        });
     let model = model(&[("c1", "look")]);
     let run = run(&model, [failing]).await;
     assert_eq!((model.calls(), run.response().text().as_str()), (2, "Done."));

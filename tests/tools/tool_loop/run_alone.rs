@@ -1,7 +1,7 @@
 //! Tests of calls that run outside the loop, such as client-side ones: they run as inside it.
 
-use advisor_chain::Turn;
 use advisor_chain::tools::{CallRun, ParallelTools, ToolBatch, ToolEvents, ToolExecution};
+use advisor_chain::{ToolDefinition, Turn};
 use advisor_tests::prelude::*;
 
 use crate::tool_loop::support::*;
@@ -68,11 +68,14 @@ async fn law_t2_call_run_alone_gives_the_loop_result() {
 async fn client_side_calls_run_when_approved() {
     let paid = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&paid);
-    let pay = FnTool::with_invocation(definition("pay").client_side(), move |call: ToolInvocation| {
-        let told = (call.key.to_string(), call.conversation.clone(), call.turn.extensions().get::<u32>());
-        seen.lock().unwrap().push(told);
-        async { Ok("paid".into()) }
-    });
+    let pay = FnTool::with_invocation(
+        ToolDefinition { client_side: true, ..definition("pay") },
+        move |call: ToolInvocation| {
+            let told = (call.key.to_string(), call.conversation.clone(), call.turn.extensions().get::<u32>());
+            seen.lock().unwrap().push(told);
+            async { Ok("paid".into()) }
+        },
+    );
     let tools = ToolSet::new().with(pay);
     let model = ScriptedModel::new([
         Answer::new()
@@ -148,7 +151,8 @@ async fn law_t5_call_run_alone_twice_is_started_once() {
 async fn law_t5_client_side_call_with_recorded_start_runs_once() {
     let count = Arc::new(Mutex::new(0));
     let counted = Arc::clone(&count);
-    let charge = definition("charge").with_effect(Effect::AtMostOnce).client_side();
+    let charge =
+        ToolDefinition { client_side: true, effect: Some(Effect::AtMostOnce), ..definition("charge") };
     let tools = ToolSet::new().with(FnTool::new(charge, move |_: Value| {
         *counted.lock().unwrap() += 1;
         async { Ok("charged") }
@@ -195,7 +199,9 @@ fn hiding() -> impl StreamAdvisor {
 /// Law T5: a call of an answer that was changed on its way out has the key that the log gives it, or none.
 #[tokio::test]
 async fn law_t5_client_side_call_has_key_of_recorded_answer() {
-    let pay = FnTool::new(definition("pay").client_side(), |_: Value| async { Ok("paid") });
+    let pay = FnTool::new(ToolDefinition { client_side: true, ..definition("pay") }, |_: Value| async {
+        Ok("paid")
+    });
     let tools = ToolSet::new().with(pay);
     let calls = || Answer::from_calls([("c1", "pay", "{}"), ("c2", "pay", "{}")]);
     for (place, has_loop) in [(Phase::Round, true), (Phase::Turn, true), (Phase::Round, false)] {

@@ -1,6 +1,7 @@
 //! Tests for any answers and any mode: the laws of the stream hold, a call is a folded stream, and the
 //! transcript is valid.
 
+use advisor_chain::ToolDefinition;
 use advisor_chain::messages::ToolCallDelta;
 use advisor_tests::prelude::*;
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop_oneof};
@@ -141,8 +142,8 @@ fn set(script: &Script, setting: &Setting) -> Set {
         .advisor(Staged::new(&stages))
         .tool(tool("look", "sunny"))
         .tool(own(definition("fail"), Err("broken")))
-        .tool(own(definition("alone").exclusive(), Ok("alone")))
-        .tool(own(definition("direct").return_direct(), Ok("to the user")))
+        .tool(own(ToolDefinition { exclusive: true, ..definition("alone") }, Ok("alone")))
+        .tool(own(ToolDefinition { return_direct: true, ..definition("direct") }, Ok("to the user")))
         .tool(ClientSideTool::new(definition("client_side")))
         .build()
         .unwrap();

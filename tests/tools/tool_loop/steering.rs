@@ -1,6 +1,7 @@
 //! Tests of a hook that steers the loop after a round: the calls that run, how they run, and whether the turn
 //! continues.
 
+use advisor_chain::ToolDefinition;
 use advisor_tests::prelude::*;
 
 use crate::tool_loop::support::*;
@@ -112,7 +113,8 @@ async fn steering_hook_can_withhold_or_return_calls() {
         let (look, given) = invoked("look");
         let callers =
             ToolDefinition::new("callers", "Is run elsewhere.", serde_json::json!({"type": "object"}));
-        let callers = FnTool::new(callers.client_side(), |_: Value| async { Ok("never") });
+        let callers =
+            FnTool::new(ToolDefinition { client_side: true, ..callers }, |_: Value| async { Ok("never") });
         let client = client(&model, hooked(Steering(steer))).tool(look).tool(callers).build().unwrap();
         let response = read(client.prompt().user("go").stream()).await.response().clone();
         let (ran, reason) = match called {

@@ -1,5 +1,6 @@
 //! Tests of law T2: any failure of a call is an error result that the model reads, and the turn continues.
 
+use advisor_chain::ToolDefinition;
 use advisor_chain::tools::ParallelTools;
 use advisor_tests::prelude::*;
 
@@ -195,11 +196,14 @@ async fn law_t2_a_panicking_tool_is_an_error_result() {
         assert_eq!((result.text().as_str(), result.is_error), (says, true));
     }
     let once = || {
-        FnTool::new(definition("look").with_effect(Effect::AtMostOnce), |_: Value| async {
-            panic!("oh no");
-            #[allow(unreachable_code, reason = "it gives the closure its type")]
-            Ok("never")
-        })
+        FnTool::new(
+            ToolDefinition { effect: Some(Effect::AtMostOnce), ..definition("look") },
+            |_: Value| async {
+                panic!("oh no");
+                #[allow(unreachable_code, reason = "it gives the closure its type")]
+                Ok("never")
+            },
+        )
     };
     let result = result_of("{}", "look", |builder| builder.tool(once())).await;
     let verify = "the tool panicked: oh no; the outcome is unknown, verify before retrying";
@@ -215,7 +219,7 @@ async fn law_t2_tool_timeout_is_an_error_result() {
         })
     };
     let begun = tokio::time::Instant::now();
-    let own = definition("look").with_timeout(Duration::from_millis(1500));
+    let own = ToolDefinition { timeout: Some(Duration::from_millis(1500)), ..definition("look") };
     let result = result_of("{}", "look", |builder| builder.tool(hanging(own.clone()))).await;
     assert_eq!(result.text(), "stopped: no answer within 1.5 s; the outcome is unknown");
     assert!(result.is_error);

@@ -1,5 +1,6 @@
 //! Tests of the events that observers of tools receive.
 
+use advisor_chain::ToolDefinition;
 use advisor_chain::tools::{ToolBatch, ToolExecution};
 use advisor_tests::prelude::*;
 
@@ -101,7 +102,7 @@ async fn law_t2_call_that_never_starts_has_no_started_event() {
 
 #[tokio::test]
 async fn law_t2_t5_call_started_before_has_no_started_event() {
-    let charge = definition("charge").with_effect(Effect::AtMostOnce);
+    let charge = ToolDefinition { effect: Some(Effect::AtMostOnce), ..definition("charge") };
     let charge = FnTool::new(charge, |_: Value| async { Ok("charged") });
     let model =
         ScriptedModel::new([Answer::from_calls([("c1", "charge", "{}")]), Answer::from_text("I see.")]);

@@ -43,7 +43,7 @@ impl Chain {
 
     /// Returns a chain with another model that has the same memory.
     pub(crate) fn continued_by(&self, model: Arc<dyn ChatModel>) -> Self {
-        Self::over(self.memory.clone(), model, ChatOptions::new(), Phase::Round)
+        Self::over(self.memory.clone(), model, ChatOptions::default(), Phase::Round)
     }
 
     fn over(

@@ -2,6 +2,7 @@
 //!
 //! The model calls tools, a random number of them, until a result is in its prompt. Then it answers.
 
+use advisor_chain::ChatOptions;
 use advisor_chain::openai::Profile;
 use advisor_tests::prelude::*;
 use schemars::JsonSchema;
@@ -27,7 +28,8 @@ fn endpoints(url: &str, streaming: bool) -> [(&'static str, Arc<dyn ChatModel>);
 
 fn options(seed: i64) -> ChatOptions {
     // Only one of the three APIs has a seed; the server reads it in all of them.
-    ChatOptions::new().with_max_tokens(600).with_temperature(0.7).with_extra("seed", seed)
+    ChatOptions { temperature: Some(0.7), max_tokens: Some(600), ..ChatOptions::default() }
+        .with_extra("seed", seed)
 }
 
 #[tokio::test]
@@ -93,7 +95,10 @@ async fn llama_cpp_constrains_entity_to_its_schema() {
     let Some(url) = crate::peers::address("LLAMA") else { return };
     let model =
         OpenAiModel::new("tiny").with_base_url(format!("{url}/v1")).with_profile(Profile::llama_cpp());
-    let client = ChatClient::builder(model).options(options(1).with_max_tokens(200)).build().unwrap();
+    let client = ChatClient::builder(model)
+        .options(ChatOptions { max_tokens: Some(200), ..options(1) })
+        .build()
+        .unwrap();
     // A model that knows no JSON: it fits, and at once, because the server lets nothing else through.
     let trip: Trip = client.prompt().user("weather in Paris?").entity().with_attempts(1).await.unwrap();
     assert!(matches!((trip.from, trip.to), (Place::Paris | Place::Tokyo, Place::Paris | Place::Tokyo)));

@@ -125,8 +125,8 @@ pub(super) fn request(subject: &Subject, turn: &str) -> ChatRequest {
     let conversation = ConversationKey::new(turn).expect("a short id");
     // Different turns ask different questions.
     let question = format!("{} This is turn {turn}.", subject.question);
-    let request = ChatRequest::new(Message::user(question)).with_turn(Turn::new(id));
-    request.with_conversation(conversation).with_tools(tools(|_| {}))
+    let request = ChatRequest { turn: Turn::new(id), ..ChatRequest::new(Message::user(question)) };
+    ChatRequest { tools: tools(|_| {}), conversation: Some(conversation), ..request }
 }
 
 /// Returns the tools that the model calls; `started` runs when one starts.

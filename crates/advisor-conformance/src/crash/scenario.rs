@@ -147,11 +147,14 @@ pub(super) fn tools(points: &AwaitPoints) -> ToolSet {
     let panics = |_: Value| async { panicked() };
     ToolSet::new()
         .with(points.tool(works(definition("work"))))
-        .with(points.tool(works(definition("direct").return_direct())))
-        .with(points.tool(works(definition("once").with_effect(Effect::AtMostOnce))))
+        .with(points.tool(works(ToolDefinition { return_direct: true, ..definition("direct") })))
+        .with(points.tool(works(ToolDefinition { effect: Some(Effect::AtMostOnce), ..definition("once") })))
         .with(ClientSideTool::new(definition("elsewhere")))
         .with(points.tool(works(definition("asked"))))
-        .with(points.tool(works(definition("asked_once").with_effect(Effect::AtMostOnce))))
+        .with(
+            points
+                .tool(works(ToolDefinition { effect: Some(Effect::AtMostOnce), ..definition("asked_once") })),
+        )
         .with(points.tool(FnTool::new(definition("slow"), slow)))
         .with(points.tool(FnTool::new(definition("fails"), fails)))
         .with(points.tool(FnTool::new(definition("panics"), panics)))

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use advisor_core::{FinishReason, Message, MessageList, ToolDefinition, ToolResult, ToolSet};
+use advisor_core::{ChatRequest, FinishReason, Message, MessageList, ToolDefinition, ToolResult, ToolSet};
 use serde_json::{Value, json};
 
 use super::family::AnswerPart::{Call, End, Finish, Text};
@@ -47,8 +47,9 @@ pub async fn tool_results_are_sent_back(family: &dyn WireFamily) {
 
 /// A tool is offered, called and sent back under a name that the server accepts. The chain knows it under its own name.
 pub async fn tool_names_come_back(family: &dyn WireFamily) {
-    let asked = || {
-        question().with_tools(NAMES.map(DescribedTool::named).into_iter().fold(ToolSet::new(), ToolSet::with))
+    let asked = || ChatRequest {
+        tools: NAMES.map(DescribedTool::named).into_iter().fold(ToolSet::new(), ToolSet::with),
+        ..question()
     };
     let answer = [Text("Hi"), Finish(FinishReason::Stop), End];
     let offering = server([reply(family, &answer)]).await;
@@ -69,7 +70,7 @@ pub async fn tool_names_come_back(family: &dyn WireFamily) {
         called.insert(call.name.to_string());
         let result = Message::tool(ToolResult::new(call, vec!["found".into()]));
         let messages = MessageList::from(vec![Message::user("Hello"), first.message().clone(), result]);
-        let again = request(messages).with_tools(asked().tools);
+        let again = ChatRequest { tools: asked().tools, ..request(messages) };
         within("the answer", chain.next_call(again)).await.expect("an answer to the result");
         let sent = server.requests().pop().expect("the second request").body;
         let sent = String::from_utf8_lossy(&sent);
@@ -92,7 +93,7 @@ pub async fn schema_of_a_tool_is_sent_as_it_is(family: &dyn WireFamily) {
     });
     let look = DescribedTool::new(ToolDefinition::new("look", "Looks around.", schema.clone()));
     let server = server([reply(family, &[Text("Hi"), Finish(FinishReason::Stop), End])]).await;
-    let asked = question().with_tools(ToolSet::new().with(look));
+    let asked = ChatRequest { tools: ToolSet::new().with(look), ..question() };
     within("an answer", chain(family, &server).next_call(asked)).await.expect("an answer");
     let sent = server.requests().pop().expect("a request").json().expect("JSON");
     let fields = [json!("look"), json!("Looks around."), schema];

@@ -33,7 +33,10 @@ pub(super) async fn within<T>(what: &str, future: impl Future<Output = T>) -> T 
 
 /// Returns a request whose turn has a fixed id, since ids of calls may be made of it.
 pub(super) fn request(messages: impl Into<MessageList>) -> ChatRequest {
-    ChatRequest::new(messages).with_turn(Turn::new(TurnId::new("conformance").expect("a short id")))
+    ChatRequest {
+        turn: Turn::new(TurnId::new("conformance").expect("a short id")),
+        ..ChatRequest::new(messages)
+    }
 }
 
 pub(super) fn question() -> ChatRequest {

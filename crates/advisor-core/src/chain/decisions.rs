@@ -121,7 +121,7 @@ impl Decisions {
             true => first.tools.clone(),
             false => next.resolve_tools(first.clone()).await?,
         };
-        let first = first.with_tools(tools);
+        let first = ChatRequest { tools, ..first };
         for call in decided {
             if !call.is_denied() {
                 self.runner.validate(&first, call).await?;
@@ -148,7 +148,7 @@ impl Decisions {
         if decided.iter().any(|call| !call.is_denied()) {
             self.progress.send_replace(Progress::Running);
         }
-        let request = request.clone().with_tools(tools.0);
+        let request = ChatRequest { tools: tools.0, ..request.clone() };
         let results = self.runner.run(&request, decided).await?;
         if results.len() != count {
             return Err(Error::new(ErrorKind::Tool, "the runner gave other results than one per call"));

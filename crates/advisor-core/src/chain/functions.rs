@@ -153,7 +153,7 @@ impl<F> fmt::Debug for ContextFn<F> {
 ///
 /// # Errors
 /// An error of `tools` ends the turn before the model is asked. So does a tool with the name of one that the request has,
-/// unless one of them is [foreign](crate::ToolDefinition::is_foreign); the text names it.
+/// unless one of them is [foreign](crate::ToolDefinition::origin); the text names it.
 ///
 /// # Example
 /// ```
@@ -235,7 +235,7 @@ where
             true => added,
             false => self.merged(request.tools.clone(), added)?,
         };
-        next.next_stream(request.with_tools(tools)).await
+        next.next_stream(ChatRequest { tools, ..request }).await
     }
 }
 

@@ -199,7 +199,7 @@ impl ChatClientBuilder {
 
     fn insert(&mut self, tool: Arc<dyn Tool>) {
         let name = tool.definition().name.clone();
-        let is_own = |tool: &Arc<dyn Tool>| !tool.definition().is_foreign();
+        let is_own = |tool: &Arc<dyn Tool>| tool.definition().origin.is_none();
         let takes_own_name = !is_own(&tool) && self.defaults.tools.find(&name).is_some_and(is_own);
         if !takes_own_name && self.inherited.remove(&name) {
             self.defaults.tools.insert(tool);
@@ -235,7 +235,7 @@ impl ChatClientBuilder {
     ///
     /// # Errors
     /// Of kind [`Configuration`](crate::ErrorKind::Configuration) for two tools of one name, neither of them
-    /// [foreign](crate::ToolDefinition::is_foreign), for
+    /// [foreign](crate::ToolDefinition::origin), for
     /// [`OnDrop::FinishTurn`] without a spawner, and for tools that [`AdvisorChain::validate_tools`] rejects. Also
     /// those of [`ChainBuilder::build`].
     pub fn build(self) -> Result<ChatClient> {

@@ -253,11 +253,13 @@ impl Prompt {
         }
         let mut messages: MessageList = self.system.map(Message::system).into_iter().collect();
         messages.extend(self.messages.iter().cloned());
-        let mut request = ChatRequest::new(messages)
-            .with_options(self.options.or(&self.defaults.options))
-            .with_tools(self.tools)
-            .with_turn(turn);
-        request.conversation = self.conversation;
+        let request = ChatRequest {
+            options: self.options.or(&self.defaults.options),
+            tools: self.tools,
+            conversation: self.conversation,
+            turn,
+            ..ChatRequest::new(messages)
+        };
         let chain = if self.advisors.is_empty() {
             self.chain
         } else {

@@ -13,8 +13,9 @@ use message_aggregator::{
 use crate::{ChatOptions, ChunkStream, ConversationKey, Tool, ToolChoice, ToolSet, Turn, TurnId};
 
 /// A request that travels inwards through the chain. Cheap to clone.
+///
+/// An advisor changes its fields: `ChatRequest { tools, ..request }`.
 #[derive(Debug, Clone)]
-#[non_exhaustive]
 pub struct ChatRequest {
     /// The messages to send: system messages and the conversation so far.
     pub messages: MessageList,
@@ -22,8 +23,12 @@ pub struct ChatRequest {
     pub options: ChatOptions,
     /// The tools that the model may call. Those that an advisor adds here can also be called.
     pub tools: ToolSet,
-    /// The tools that the API describes to the model; `None`: all that it may call.
-    api_tools: Option<ToolSet>,
+    /// The tools that a provider describes in the fields of its API; `None`: all [`tools`](Self::tools).
+    ///
+    /// An advisor that describes the others in words sets it. Every tool in `tools` can still be called. Such an advisor
+    /// belongs beside the model, so that it sees the tools that all other advisors add. It also has to express
+    /// the tool choice in words, which [`api_tool_choice`](Self::api_tool_choice) may leave out.
+    pub api_tools: Option<ToolSet>,
     /// The conversation that remembers this turn.
     pub conversation: Option<ConversationKey>,
     /// The shared state of the turn.
@@ -53,54 +58,13 @@ impl ChatRequest {
         self
     }
 
-    /// Replaces the messages.
-    #[must_use]
-    pub fn with_messages(self, messages: impl Into<MessageList>) -> Self {
-        Self { messages: messages.into(), ..self }
-    }
-
-    /// Replaces the options.
-    #[must_use]
-    pub fn with_options(self, options: ChatOptions) -> Self {
-        Self { options, ..self }
-    }
-
     /// Adds a tool.
     #[must_use]
     pub fn with_tool(self, tool: impl Tool) -> Self {
         Self { tools: self.tools.with(tool), ..self }
     }
 
-    /// Replaces the tools.
-    #[must_use]
-    pub fn with_tools(self, tools: ToolSet) -> Self {
-        Self { tools, ..self }
-    }
-
-    /// Sets the tools that the API describes to the model, for an advisor that describes the others in words.
-    ///
-    /// It changes only the sent fields: every tool in [`tools`](Self::tools) can still be called. Such an advisor
-    /// belongs beside the model, so that it sees the tools that all other advisors add. It also has to express
-    /// the tool choice in words, which [`api_tool_choice`](Self::api_tool_choice) may leave out.
-    ///
-    /// # Example
-    /// ```
-    /// use advisor_core::{ChatRequest, Phase, Placement, ToolSet, from_fn, AdvisorChain};
-    ///
-    /// let in_words = from_fn("in-words", |request: ChatRequest, next: AdvisorChain| async move {
-    ///     let names: Vec<_> = request.tools.definitions().map(|tool| tool.name.to_string()).collect();
-    ///     let request = request.with_system(format!("Write <call name=\"…\"/> to call one of {names:?}."));
-    ///     next.next_stream(request.with_api_tools(ToolSet::new())).await
-    /// })
-    /// .with_placement(Placement::new(Phase::ModelCall));
-    /// ```
-    #[must_use]
-    pub fn with_api_tools(self, tools: ToolSet) -> Self {
-        Self { api_tools: Some(tools), ..self }
-    }
-
-    /// Returns the tools that a provider describes in the fields of its API: all [`tools`](Self::tools), unless an
-    /// advisor has [set](Self::with_api_tools) others.
+    /// Returns the tools that a provider describes in the fields of its API.
     #[must_use]
     pub fn api_tools(&self) -> &ToolSet {
         self.api_tools.as_ref().unwrap_or(&self.tools)
@@ -116,18 +80,6 @@ impl ChatRequest {
             _ => !described.is_empty(),
         };
         self.options.tool_choice.as_ref().filter(is_sent)
-    }
-
-    /// Makes the request part of a conversation.
-    #[must_use]
-    pub fn with_conversation(self, conversation: ConversationKey) -> Self {
-        Self { conversation: Some(conversation), ..self }
-    }
-
-    /// Makes the request part of a turn.
-    #[must_use]
-    pub fn with_turn(self, turn: Arc<Turn>) -> Self {
-        Self { turn, ..self }
     }
 
     /// Answers this request without the model, for a guard, a cache or any other advisor that knows the answer.
@@ -214,7 +166,7 @@ impl ChatRequest {
             None => Message::system(text),
         });
         messages.extend(rest);
-        self.with_messages(messages)
+        Self { messages, ..self }
     }
 
     /// Puts context in front of the user's message that the turn answers: text for this turn alone, such as retrieved
@@ -260,7 +212,7 @@ impl ChatRequest {
         let before = self.messages.len() - behind - 1;
         let (head, tail) = (self.messages.iter().take(before), self.messages.iter().skip(before));
         let messages = head.chain([&context]).chain(tail).cloned().collect::<MessageList>();
-        self.with_messages(messages)
+        Self { messages, ..self }
     }
 
     /// Returns the request as the model gets it: with its context in the messages that it stands before. Strict chat
@@ -283,7 +235,7 @@ impl ChatRequest {
             }
         }
         messages.extend(before);
-        self.with_messages(messages)
+        Self { messages, ..self }
     }
 
     /// Applies `map` to the texts of the user's messages; see [`Message::map_text`]. Ephemeral messages, which advisors
@@ -314,7 +266,7 @@ impl ChatRequest {
         });
         let messages: MessageList = messages.collect();
         // An unchanged list keeps its cached wire form.
-        if any { self.with_messages(messages) } else { self }
+        if any { Self { messages, ..self } } else { self }
     }
 }
 

@@ -8,9 +8,16 @@ use serde_json::{Map, Value};
 /// Settings of an answer. Fields that are `None` or empty are left to the provider.
 ///
 /// `Debug` shows only the names of the extra fields, not their values.
+///
+/// # Example
+/// ```
+/// use advisor_core::{ChatOptions, ToolChoice};
+///
+/// let options = ChatOptions { temperature: Some(0.2), tool_choice: Some(ToolChoice::None), ..ChatOptions::default() };
+/// assert_eq!(options.model, None);
+/// ```
 #[must_use]
 #[derive(Clone, Default, PartialEq)]
-#[non_exhaustive]
 pub struct ChatOptions {
     /// The model; `None` uses the provider's default.
     pub model: Option<Text>,
@@ -115,66 +122,10 @@ fn answer_with(value: &str) -> String {
 }
 
 impl ChatOptions {
-    /// Creates options that leave everything to the provider.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Sets the model.
-    pub fn with_model(self, model: impl Into<Text>) -> Self {
-        Self { model: Some(model.into()), ..self }
-    }
-
-    /// Sets the temperature.
-    pub fn with_temperature(self, temperature: f64) -> Self {
-        Self { temperature: Some(temperature), ..self }
-    }
-
-    /// Sets the maximum number of tokens of the answer.
-    pub fn with_max_tokens(self, max_tokens: u32) -> Self {
-        Self { max_tokens: Some(max_tokens), ..self }
-    }
-
-    /// Sets nucleus sampling.
-    pub fn with_top_p(self, top_p: f64) -> Self {
-        Self { top_p: Some(top_p), ..self }
-    }
-
-    /// Adds a text that ends the answer.
-    pub fn with_stop(mut self, text: impl Into<Text>) -> Self {
-        self.stop.push(text.into());
-        self
-    }
-
-    /// Sets the seed for sampling.
-    pub fn with_seed(self, seed: i64) -> Self {
-        Self { seed: Some(seed), ..self }
-    }
-
-    /// Sets whether one answer may ask for several tools.
-    pub fn with_parallel_tool_calls(self, calls: ParallelToolCalls) -> Self {
-        Self { parallel_tool_calls: Some(calls), ..self }
-    }
-
-    /// Lets a call count as complete when the next block begins.
-    pub fn with_eager_calls(self) -> Self {
-        Self { eager_calls: true, ..self }
-    }
-
-    /// Sets the form of the answer.
-    pub fn with_response_format(self, response_format: ResponseFormat) -> Self {
-        Self { response_format: Some(response_format), ..self }
-    }
-
     /// Adds an extra field of the request body, passed through unchanged.
     pub fn with_extra(mut self, field: impl Into<String>, value: impl Into<Value>) -> Self {
         self.extra.insert(field.into(), value.into());
         self
-    }
-
-    /// Sets the tool choice.
-    pub fn with_tool_choice(self, tool_choice: ToolChoice) -> Self {
-        Self { tool_choice: Some(tool_choice), ..self }
     }
 
     /// Fills unset fields from `defaults`.

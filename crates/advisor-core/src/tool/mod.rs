@@ -61,9 +61,21 @@ pub trait Tool: Send + Sync + 'static {
 }
 
 /// Description of a tool for the model, and its settings for the loop.
+///
+/// # Example
+/// ```
+/// use advisor_core::{Effect, ToolDefinition};
+/// use serde_json::json;
+///
+/// let charge = ToolDefinition {
+///     effect: Some(Effect::AtMostOnce),
+///     exclusive: true,
+///     ..ToolDefinition::new("charge", "Charges the customer's card.", json!({"type": "object"}))
+/// };
+/// assert_eq!(charge.timeout, None);
+/// ```
 #[must_use]
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
 pub struct ToolDefinition {
     /// The tool's name: 1 to 64 letters, digits, `_`, `-` and `.`. Others are refused ([`Self::validate`]).
     pub name: Text,
@@ -123,47 +135,6 @@ impl ToolDefinition {
         }
         hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
     }
-
-    /// Makes its result the answer to the user.
-    pub fn return_direct(self) -> Self {
-        Self { return_direct: true, ..self }
-    }
-
-    /// Makes it run alone.
-    pub fn exclusive(self) -> Self {
-        Self { exclusive: true, ..self }
-    }
-
-    /// Makes its calls client-side.
-    pub fn client_side(self) -> Self {
-        Self { client_side: true, ..self }
-    }
-
-    /// Says which other program names it. The text tells that program from others, in every process, and has no secret.
-    pub fn with_origin(self, origin: impl Into<Text>) -> Self {
-        Self { origin: Some(origin.into()), ..self }
-    }
-
-    /// Checks whether another program names it.
-    #[must_use]
-    pub fn is_foreign(&self) -> bool {
-        self.origin.is_some()
-    }
-
-    /// Sets the maximum duration of a run.
-    pub fn with_timeout(self, timeout: Duration) -> Self {
-        Self { timeout: Some(timeout), ..self }
-    }
-
-    /// Sets the treatment of arguments that do not fit its schema.
-    pub fn with_leniency(self, leniency: Leniency) -> Self {
-        Self { leniency: Some(leniency), ..self }
-    }
-
-    /// Sets the side effects of a run.
-    pub fn with_effect(self, effect: Effect) -> Self {
-        Self { effect: Some(effect), ..self }
-    }
 }
 
 /// Adds a JSON value to a hash, with the members of objects in the order of their names.
@@ -212,16 +183,6 @@ fn hash_json(hash: &mut Sha256, value: &Value) {
 /// A refused call is answered with an error that names the position. Numbers must be as JSON writes them: `"03"`,
 /// `" 3"` and `"3.0"` for an integer are refused, as is `"True"`. Converted arguments must fit the whole schema.
 /// Only the tool sees the conversion: the call is stored and sent as the model wrote it.
-///
-/// # Example
-/// ```
-/// use advisor_core::{Leniency, ToolDefinition};
-/// use serde_json::json;
-///
-/// let definition = ToolDefinition::new("weather", "Tells the weather.", json!({"type": "object"}));
-/// let definition = definition.with_leniency(Leniency::Lenient);
-/// assert_eq!(definition.leniency, Some(Leniency::Lenient));
-/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Leniency {
@@ -324,7 +285,8 @@ mod tests {
         let known = of("pay", "Pays.", &one);
         let moved = schema(r#"{"properties":{"b":[1,"2"],"a":{"type":"integer"}},"type":"object"}"#);
         assert_eq!(of("pay", "Pays.", &moved), known);
-        let slow = ToolDefinition::new("pay", "Pays.", one.clone()).with_timeout(Duration::from_secs(9));
+        let timeout = Some(Duration::from_secs(9));
+        let slow = ToolDefinition { timeout, ..ToolDefinition::new("pay", "Pays.", one.clone()) };
         assert_eq!(slow.digest(), known, "a setting of the loop");
         let mut others = std::collections::HashSet::from([known]);
         for (name, text, schema) in [
@@ -343,8 +305,9 @@ mod tests {
             assert!(others.insert(of(name, text, &schema)), "{name} {text} {schema}");
         }
         for origin in ["a", "b", ""] {
-            let foreign = ToolDefinition::new("pay", "Pays.", one.clone()).with_origin(origin);
-            assert!(others.insert(foreign.digest()), "of `{origin}`");
+            let origin = Some(origin.into());
+            let foreign = ToolDefinition { origin, ..ToolDefinition::new("pay", "Pays.", one.clone()) };
+            assert!(others.insert(foreign.digest()), "of {:?}", foreign.origin);
         }
     }
 }

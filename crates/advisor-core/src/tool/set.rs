@@ -69,7 +69,7 @@ impl ToolSet {
 
     /// Adds the tools of another set.
     ///
-    /// Where both have a tool of the same name, a [foreign](ToolDefinition::is_foreign) one is left out with a warning; of
+    /// Where both have a tool of the same name, a [foreign](ToolDefinition::origin) one is left out with a warning; of
     /// two foreign ones, that of the other set. The other set is warned of once, though each round may add it.
     ///
     /// # Errors
@@ -92,8 +92,8 @@ impl ToolSet {
     /// # Errors
     /// If neither is foreign. The set then has the new one.
     pub(crate) fn join(&mut self, tool: Arc<dyn Tool>) -> Result<Option<Text>> {
-        let (name, is_foreign) = (tool.definition().name.clone(), tool.definition().is_foreign());
-        let known = self.find(&name).map(|known| known.definition().is_foreign());
+        let (name, is_foreign) = (tool.definition().name.clone(), tool.definition().origin.is_some());
+        let known = self.find(&name).map(|known| known.definition().origin.is_some());
         if known.is_none() || !is_foreign {
             self.insert(tool);
         }

@@ -137,7 +137,7 @@ fn a_setting_needs_its_value() {
         (quote!(name = 7), "write `name = \"weather\"`"),
         (quote!(blocking), "write `blocking = 4`"),
         (quote!(crate), "write `crate = \"advisor_chain::tools\"`"),
-        (quote!(effect = Effect::Pure), "`effect` is no setting"),
+        (quote!(effect =), "write `effect = Effect::Pure`"),
         (quote!(blocking = 1, blocking = 2), "`blocking` is set twice"),
     ] {
         let text = error(

@@ -65,7 +65,7 @@ pub(crate) fn client(model: impl ChatModel) -> ChatClient {
     let fail = FnTool::new(definition("fail"), |_: serde_json::Value| async {
         Err::<&str, _>(advisor_core::ToolError::new(CONTENT))
     });
-    let mut options = ChatOptions::new().with_temperature(0.5).with_max_tokens(100);
+    let mut options = ChatOptions { max_tokens: Some(100), temperature: Some(0.5), ..ChatOptions::default() };
     options.seed = Some(7);
     options.stop = vec!["END".into()];
     ChatClient::builder(model)

@@ -48,7 +48,7 @@ impl ChangePrompt {
 impl RequestPrompt {
     pub(crate) fn new(change: Option<&ChangePrompt>, head: &Parts) -> Self {
         let change = change.map(|change| (change.clone(), Arc::new(head.clone())));
-        Self { change, options: ChatOptions::new(), changed: Arc::default() }
+        Self { change, options: ChatOptions::default(), changed: Arc::default() }
     }
 
     /// Returns the prompt of a request that asks for these options. Those that the application sets count before them.

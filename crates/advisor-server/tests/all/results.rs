@@ -363,7 +363,7 @@ async fn client_cannot_speak_for_a_tool_of_an_advisor() {
         let adds = from_fn("adds", |request: ChatRequest, next: AdvisorChain| async move {
             let pay = FnTool::new(definition("pay"), |_: Value| async { Ok("paid") });
             let tools = request.tools.clone().with(pay);
-            next.next_stream(request.with_tools(tools)).await
+            next.next_stream(ChatRequest { tools, ..request }).await
         });
         let client = ChatClient::builder(model.clone())
             .advisor(adds.with_placement(Placement::new(Phase::Turn)))

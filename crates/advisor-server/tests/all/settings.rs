@@ -57,7 +57,7 @@ fn request(route: &str, settings: &Value) -> Value {
 
 /// Returns the options that the model gets.
 async fn options(route: &str, settings: Value) -> ChatOptions {
-    let setting = strict(ChatOptions::new());
+    let setting = strict(ChatOptions::default());
     let response = setting.post(route, &request(route, &settings)).await;
     assert_eq!(response.status(), StatusCode::OK, "{route} {settings}: {}", text(response).await);
     text(response).await;
@@ -99,7 +99,7 @@ async fn settings_that_the_chain_cannot_have_are_refused_by_name() {
         let named: BTreeSet<_> = values.keys().map(String::as_str).collect();
         assert_eq!(named, table[route][2], "{route}");
         for (field, value) in values {
-            let setting = strict(ChatOptions::new());
+            let setting = strict(ChatOptions::default());
             let response = setting.post(route, &request(route, &json!({field: value}))).await;
             assert_eq!(response.status(), StatusCode::BAD_REQUEST, "{route} {field}");
             let message = json_of(response).await["error"]["message"].as_str().unwrap().to_owned();
@@ -128,7 +128,7 @@ async fn settings_without_an_effect_are_accepted() {
         ),
         ("/v1/messages", json!({"mcp_servers": [], "container": null, "tool_choice": {"type": "auto"}})),
     ] {
-        assert_eq!(options(route, settings).await, ChatOptions::new(), "{route}");
+        assert_eq!(options(route, settings).await, ChatOptions::default(), "{route}");
     }
 }
 
@@ -138,24 +138,25 @@ async fn settings_that_are_named_as_ignored_are_accepted() {
     for route in ROUTES {
         for field in &table[route][3] {
             let options = options(route, json!({*field: {"x": 1}})).await;
-            assert_eq!(options, ChatOptions::new(), "{route} {field}");
+            assert_eq!(options, ChatOptions::default(), "{route} {field}");
         }
     }
 }
 
 #[tokio::test]
 async fn limits_stops_and_choices_reach_the_model() {
-    let limited = ChatOptions::new().with_max_tokens(7);
-    let stopped = ChatOptions::new().with_stop("a").with_stop("b");
-    let single = ChatOptions::new().with_parallel_tool_calls(ParallelToolCalls::Forbidden);
-    let chosen = |choice| ChatOptions::new().with_tool_choice(choice);
+    let limited = ChatOptions { max_tokens: Some(7), ..ChatOptions::default() };
+    let stopped = ChatOptions { stop: vec!["a".into(), "b".into()], ..ChatOptions::default() };
+    let single =
+        ChatOptions { parallel_tool_calls: Some(ParallelToolCalls::Forbidden), ..ChatOptions::default() };
+    let chosen = |choice| ChatOptions { tool_choice: Some(choice), ..ChatOptions::default() };
     let ask = || chosen(ToolChoice::Tool("ask".into()));
     let [chat, responses, messages] = ROUTES;
     for (route, settings, expected) in [
         (chat, json!({"max_tokens": 7}), limited.clone()),
         (chat, json!({"max_completion_tokens": 7}), limited.clone()),
         (chat, json!({"stop": ["a", "b"]}), stopped.clone()),
-        (chat, json!({"stop": "a"}), ChatOptions::new().with_stop("a")),
+        (chat, json!({"stop": "a"}), ChatOptions { stop: vec!["a".into()], ..ChatOptions::default() }),
         (chat, json!({"parallel_tool_calls": false}), single.clone()),
         (chat, json!({"tool_choice": "none"}), chosen(ToolChoice::None)),
         (chat, json!({"tool_choice": "required"}), chosen(ToolChoice::Required)),
@@ -176,12 +177,13 @@ async fn limits_stops_and_choices_reach_the_model() {
 #[tokio::test]
 async fn form_of_an_answer_reaches_a_model_that_enforces_it() {
     let schema = json!({"type": "object"});
-    let format = |name: &str, strict| {
-        ChatOptions::new().with_response_format(ResponseFormat::JsonSchema {
+    let format = |name: &str, strict| ChatOptions {
+        response_format: Some(ResponseFormat::JsonSchema {
             name: name.into(),
             schema: json!({"type": "object"}),
             strict,
-        })
+        }),
+        ..ChatOptions::default()
     };
     let [chat, responses, messages] = ROUTES;
     let described = json!({"name": "city", "schema": schema, "strict": true});
@@ -196,7 +198,7 @@ async fn form_of_an_answer_reaches_a_model_that_enforces_it() {
         (
             chat,
             json!({"response_format": {"type": "json_object"}}),
-            ChatOptions::new().with_response_format(ResponseFormat::JsonObject),
+            ChatOptions { response_format: Some(ResponseFormat::JsonObject), ..ChatOptions::default() },
         ),
         (responses, json!({"text": {"format": in_text}}), format("city", true)),
         (messages, json!({"output_config": {"format": claude}}), format("answer", true)),
@@ -220,7 +222,7 @@ async fn form_of_an_answer_reaches_a_model_that_enforces_it() {
 #[tokio::test]
 async fn smaller_limit_of_tokens_counts() {
     for (own, sent, expected) in [(5, 7, 5), (9, 7, 7)] {
-        let setting = strict(ChatOptions::new().with_max_tokens(own));
+        let setting = strict(ChatOptions { max_tokens: Some(own), ..ChatOptions::default() });
         text(setting.post("/v1/messages", &request("/v1/messages", &json!({"max_tokens": sent}))).await)
             .await;
         assert_eq!(setting.model.prompts().last().unwrap().options.max_tokens, Some(expected));
@@ -243,13 +245,13 @@ async fn settings_of_another_form_are_refused_by_name() {
         (messages, "stop_sequences", json!("a")),
         (messages, "tool_choice", json!({"type": "auto", "disable_parallel_tool_use": 1})),
     ] {
-        let setting = strict(ChatOptions::new());
+        let setting = strict(ChatOptions::default());
         let response = setting.post(route, &request(route, &json!({field: value}))).await;
         assert_eq!(response.status(), StatusCode::BAD_REQUEST, "{route} {field}");
         let message = json_of(response).await["error"]["message"].as_str().unwrap().to_owned();
         assert!(message.contains(&format!("`{field}")), "{route} {field}: {message}");
     }
     let without_tools = json!({"messages": [{"role": "user", "content": "Hi"}], "tool_choice": "required"});
-    let response = strict(ChatOptions::new()).post(chat, &without_tools).await;
+    let response = strict(ChatOptions::default()).post(chat, &without_tools).await;
     assert_eq!(response.status(), StatusCode::BAD_REQUEST);
 }

@@ -57,7 +57,7 @@ pub(crate) fn turn_memory(store: impl ConversationStore, name: &str, measure: Me
     // Without the time limit of each operation, which needs a runtime.
     let settings =
         Settings { measure, store: Arc::new(store), ..Settings::new(Arc::new(InMemoryStore::new())) };
-    let request = ChatRequest::new(user("u")).with_turn(Turn::new(turn(name)));
+    let request = ChatRequest { turn: Turn::new(turn(name)), ..ChatRequest::new(user("u")) };
     TurnMemory::new(&settings, &request, ConversationKey::new("c").unwrap())
 }
 

@@ -63,7 +63,7 @@ impl Deciding<'_> {
             StartOutcome::Asking(mut plan) => plan.prompt.messages(system),
             StartOutcome::Answered(_) => self.request.messages.clone(),
         };
-        Ok((self.request.clone().with_messages(messages), decided))
+        Ok((ChatRequest { messages: messages.into(), ..self.request.clone() }, decided))
     }
 
     /// Records the starts of the approved calls and runs them.

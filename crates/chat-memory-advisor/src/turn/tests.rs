@@ -19,15 +19,22 @@ struct Recorded {
 impl Recorded {
     fn new() -> Self {
         let store = InMemoryStore::new();
-        let request = ChatRequest::new(user("u")).with_turn(Turn::new(turn("t"))).with_conversation(key());
+        let request = ChatRequest {
+            conversation: Some(key()),
+            turn: Turn::new(turn("t")),
+            ..ChatRequest::new(user("u"))
+        };
         let memory = TurnMemory::new(&Settings::new(Arc::new(store.clone())), &request, key());
         Self { store, memory }
     }
 
     async fn started() -> Self {
         let recorded = Self::new();
-        let mut request =
-            ChatRequest::new(user("u")).with_turn(Turn::new(turn("t"))).with_conversation(key());
+        let mut request = ChatRequest {
+            conversation: Some(key()),
+            turn: Turn::new(turn("t")),
+            ..ChatRequest::new(user("u"))
+        };
         let model = AdvisorChain::builder(advisor_testkit::ScriptedModel::new([])).build().unwrap();
         recorded.memory.enter(&mut request, &model).await.unwrap();
         recorded

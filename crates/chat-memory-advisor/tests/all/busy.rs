@@ -115,7 +115,7 @@ async fn law_m3_turn_superseded_during_its_beginning_stores_nothing() {
         let model = ScriptedModel::new([answer]);
         AdvisorChain::builder(model).advisor(memory.clone()).build().unwrap()
     };
-    let request = |user| ChatRequest::new(Message::user(user)).with_conversation(key());
+    let request = |user| ChatRequest { conversation: Some(key()), ..ChatRequest::new(Message::user(user)) };
     let (passed_over, second) = (chain(Answer::from_text("one")), chain(Answer::from_text("two")));
     store.fail_at(0, StoreFault::Slow(9));
     let mut first = passed_over.next_stream(request("1")).boxed();

@@ -325,7 +325,7 @@ async fn dropped_chain_without_root_frees_conversation() {
     let (memory, store) = memory();
     let model = ScriptedModel::new([hanging("so far"), Answer::from_text("two")]);
     let chain = AdvisorChain::builder(model.clone()).advisor(memory.clone()).build().unwrap();
-    let request = || ChatRequest::new(Message::user("1")).with_conversation(key());
+    let request = || ChatRequest { conversation: Some(key()), ..ChatRequest::new(Message::user("1")) };
     let mut stream = chain.next_stream(request()).await.unwrap();
     while stream.next().await.unwrap().unwrap().text() != Some("so far") {}
     let busy = chain.next_stream(request()).await.unwrap_err();

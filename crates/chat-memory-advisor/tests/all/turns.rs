@@ -336,9 +336,9 @@ async fn a_turn_is_remembered_in_one_conversation() {
     let model = ScriptedModel::new(["one", "two"].map(Answer::from_text));
     let chain = AdvisorChain::builder(model).advisor(memory).build().unwrap();
     let request = ChatRequest::new(Message::user("1"));
-    let here = request.clone().with_conversation(ConversationKey::new("here").unwrap());
+    let here = ChatRequest { conversation: Some(ConversationKey::new("here").unwrap()), ..request.clone() };
     chain.next_call(here).await.unwrap();
-    let there = request.with_conversation(ConversationKey::new("there").unwrap());
+    let there = ChatRequest { conversation: Some(ConversationKey::new("there").unwrap()), ..request };
     assert_eq!(chain.next_call(there).await.unwrap_err().kind(), ErrorKind::Configuration);
 }
 

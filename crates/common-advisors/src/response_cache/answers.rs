@@ -160,8 +160,11 @@ mod tests {
         let request = || ChatRequest::new(Message::user("a"));
         for request in [
             request().with_tool(tool),
-            request().with_options(ChatOptions::new().with_response_format(format)),
-            request().with_options(ChatOptions::new().with_extra("a", long())),
+            ChatRequest {
+                options: ChatOptions { response_format: Some(format), ..ChatOptions::default() },
+                ..request()
+            },
+            ChatRequest { options: ChatOptions::default().with_extra("a", long()), ..request() },
         ] {
             let mut answers = Answers::new(4_000, Duration::MAX);
             answers.keep(Asked::new("default", &request), answer("one"));

@@ -90,7 +90,7 @@ impl StreamAdvisor for OnlyTools {
         if let Some(problem) = forced(&request, &allowed) {
             return Err(Error::configuration(problem));
         }
-        next.next_stream(request.with_tools(allowed)).await
+        next.next_stream(ChatRequest { tools: allowed, ..request }).await
     }
 }
 

@@ -48,15 +48,17 @@ fn thought(text: &str, format: &str, data: Value) -> Block {
 
 #[test]
 fn options_become_fields() {
-    let options = ChatOptions::new()
-        .with_temperature(0.5)
-        .with_top_p(0.9)
-        .with_max_tokens(100)
-        .with_stop("END")
-        .with_seed(7)
-        .with_extra("metadata", json!({"user_id": "u"}));
+    let options = ChatOptions {
+        seed: Some(7),
+        stop: vec!["END".into()],
+        max_tokens: Some(100),
+        top_p: Some(0.9),
+        temperature: Some(0.5),
+        ..ChatOptions::default()
+    }
+    .with_extra("metadata", json!({"user_id": "u"}));
     let request =
-        ChatRequest::new(vec![Message::system("Be brief."), Message::user("Hi")]).with_options(options);
+        ChatRequest { options, ..ChatRequest::new(vec![Message::system("Be brief."), Message::user("Hi")]) };
     assert_eq!(
         written(&request),
         json!({
@@ -76,13 +78,19 @@ fn options_become_fields() {
 #[test]
 fn number_of_tokens_is_always_sent_and_exceeds_thinking() {
     let asked = |options: ChatOptions| {
-        written(&ChatRequest::new(Message::user("Hi")).with_options(options))["max_tokens"].as_u64()
+        written(&ChatRequest { options, ..ChatRequest::new(Message::user("Hi")) })["max_tokens"].as_u64()
     };
     let thinking = |budget: u64| json!({"type": "enabled", "budget_tokens": budget});
-    assert_eq!(asked(ChatOptions::new()), Some(8192));
-    assert_eq!(asked(ChatOptions::new().with_extra("thinking", thinking(4000))), Some(12_192));
-    assert_eq!(asked(ChatOptions::new().with_max_tokens(5).with_extra("thinking", thinking(4000))), Some(5));
-    assert_eq!(asked(ChatOptions::new().with_extra("max_tokens", 7)), Some(7));
+    assert_eq!(asked(ChatOptions::default()), Some(8192));
+    assert_eq!(asked(ChatOptions::default().with_extra("thinking", thinking(4000))), Some(12_192));
+    assert_eq!(
+        asked(
+            ChatOptions { max_tokens: Some(5), ..ChatOptions::default() }
+                .with_extra("thinking", thinking(4000))
+        ),
+        Some(5)
+    );
+    assert_eq!(asked(ChatOptions::default().with_extra("max_tokens", 7)), Some(7));
 }
 
 #[test]
@@ -108,9 +116,9 @@ fn tools_and_their_choice_are_written() {
     assert_eq!(described["tools"][0]["name"], "now");
     assert_eq!(described["tools"][1], json!({"type": "custom_2026", "name": "look"}));
     let choice = |choice: Option<ToolChoice>, parallel: Option<ParallelToolCalls>| {
-        let mut options = ChatOptions::new();
+        let mut options = ChatOptions::default();
         (options.tool_choice, options.parallel_tool_calls) = (choice, parallel);
-        written(&request.clone().with_options(options))["tool_choice"].take()
+        written(&ChatRequest { options, ..request.clone() })["tool_choice"].take()
     };
     for (chosen, parallel, expected) in [
         (Some(ToolChoice::Auto), None, json!({"type": "auto"})),
@@ -131,22 +139,27 @@ fn tools_and_their_choice_are_written() {
     ] {
         assert_eq!(choice(chosen, parallel), expected);
     }
-    let without = ChatRequest::new(Message::user("Hi"))
-        .with_options(ChatOptions::new().with_tool_choice(ToolChoice::Required));
+    let without = ChatRequest {
+        options: ChatOptions { tool_choice: Some(ToolChoice::Required), ..ChatOptions::default() },
+        ..ChatRequest::new(Message::user("Hi"))
+    };
     let body = written(&without);
     assert_eq!((body.get("tools"), body.get("tool_choice")), (None, None));
 }
 
 #[test]
 fn tools_described_in_words_are_not_sent() {
-    let options = ChatOptions::new().with_tool_choice(ToolChoice::Tool("look".into()));
-    let request =
-        ChatRequest::new(Message::user("Hi")).with_tool(DescribedTool::named("look")).with_options(options);
-    let body = written(&request.clone().with_api_tools(ToolSet::new()));
+    let options =
+        ChatOptions { tool_choice: Some(ToolChoice::Tool("look".into())), ..ChatOptions::default() };
+    let request = ChatRequest {
+        options,
+        ..ChatRequest::new(Message::user("Hi")).with_tool(DescribedTool::named("look"))
+    };
+    let body = written(&ChatRequest { api_tools: Some(ToolSet::new()), ..request.clone() });
     assert_eq!((body.get("tools"), body.get("tool_choice")), (None, None));
     let settings =
         BodySettings { definitions: vec![json!({"type": "web", "name": "web"})], ..BodySettings::default() };
-    let body = written_with(&settings, &request.with_api_tools(ToolSet::new()));
+    let body = written_with(&settings, &ChatRequest { api_tools: Some(ToolSet::new()), ..request });
     assert_eq!((&body["tools"][0]["name"], body.get("tool_choice")), (&json!("web"), None));
 }
 
@@ -154,28 +167,34 @@ fn tools_described_in_words_are_not_sent() {
 fn schema_of_the_answer_stands_beside_other_output_settings() {
     let schema = json!({"type": "object", "additionalProperties": false});
     let format = ResponseFormat::JsonSchema { name: "city".into(), schema: schema.clone(), strict: true };
-    let options = ChatOptions::new().with_response_format(format);
+    let options = ChatOptions { response_format: Some(format), ..ChatOptions::default() };
     let config = |options: ChatOptions| {
-        written(&ChatRequest::new(Message::user("Hi")).with_options(options)).get("output_config").cloned()
+        written(&ChatRequest { options, ..ChatRequest::new(Message::user("Hi")) })
+            .get("output_config")
+            .cloned()
     };
     let expected = json!({"type": "json_schema", "schema": schema});
     assert_eq!(config(options.clone()), Some(json!({"format": expected})));
     let with_effort = options.with_extra("output_config", json!({"effort": "low"}));
     assert_eq!(config(with_effort), Some(json!({"effort": "low", "format": expected})));
-    let object = ChatOptions::new().with_response_format(ResponseFormat::JsonObject);
+    let object = ChatOptions { response_format: Some(ResponseFormat::JsonObject), ..ChatOptions::default() };
     assert_eq!(config(object), None, "the API has no form for it");
 }
 
 #[test]
 fn extra_fields_replace_those_of_the_request() {
-    let options = ChatOptions::new()
-        .with_extra("messages", json!([{"role": "user", "content": "raw"}]))
-        .with_extra("system", "raw")
-        .with_extra("tools", json!([{"name": "docs.search", "input_schema": {"type": "object"}}]))
-        .with_tool_choice(ToolChoice::Tool("docs.search".into()));
-    let request = ChatRequest::new(vec![Message::system("s"), Message::user("Hi")])
-        .with_tool(DescribedTool::named("look"))
-        .with_options(options);
+    let options = ChatOptions {
+        tool_choice: Some(ToolChoice::Tool("docs.search".into())),
+        ..ChatOptions::default()
+            .with_extra("messages", json!([{"role": "user", "content": "raw"}]))
+            .with_extra("system", "raw")
+            .with_extra("tools", json!([{"name": "docs.search", "input_schema": {"type": "object"}}]))
+    };
+    let request = ChatRequest {
+        options,
+        ..ChatRequest::new(vec![Message::system("s"), Message::user("Hi")])
+            .with_tool(DescribedTool::named("look"))
+    };
     let body = written(&request);
     assert_eq!(body["messages"], json!([{"role": "user", "content": "raw"}]));
     assert_eq!((&body["system"], &body["tools"][0]["name"]), (&json!("raw"), &json!("docs.search")));
@@ -250,7 +269,7 @@ fn container_goes_back_while_the_turn_goes_on() {
     ] {
         let options = ChatOptions::default().with_extra("container", own);
         let messages = vec![Message::user("Hi"), answer(FORMAT), result.clone()];
-        assert_eq!(written(&ChatRequest::new(messages).with_options(options))["container"], sent);
+        assert_eq!(written(&ChatRequest { options, ..ChatRequest::new(messages) })["container"], sent);
     }
 }
 

@@ -391,7 +391,7 @@ fn tools_are_declared_with_their_schemas() {
     let body = body(&request, &form()).expect("a body");
     assert_eq!(body.names.meant_by("__odd").as_deref(), Some("9.odd"));
     // Tools that an advisor describes in words are not declared.
-    let in_words = request.with_api_tools(ToolSet::new());
+    let in_words = ChatRequest { api_tools: Some(ToolSet::new()), ..request };
     assert!(sent(&in_words).get("tools").is_none() && sent(&in_words).get("toolConfig").is_none());
 }
 
@@ -399,7 +399,10 @@ fn tools_are_declared_with_their_schemas() {
 fn tool_choice_is_a_mode() {
     let request = ChatRequest::new(Message::user("x")).with_tool(tool("docs/f", Value::Null));
     let config = |choice: ToolChoice| {
-        let request = request.clone().with_options(ChatOptions::new().with_tool_choice(choice));
+        let request = ChatRequest {
+            options: ChatOptions { tool_choice: Some(choice), ..ChatOptions::default() },
+            ..request.clone()
+        };
         sent(&request)["toolConfig"]["functionCallingConfig"].clone()
     };
     assert_eq!(config(ToolChoice::Auto), json!({"mode": "AUTO"}));
@@ -409,8 +412,10 @@ fn tool_choice_is_a_mode() {
         config(ToolChoice::Tool("docs/f".into())),
         json!({"mode": "ANY", "allowedFunctionNames": ["docs_f"]})
     );
-    let none = ChatRequest::new(Message::user("x"))
-        .with_options(ChatOptions::new().with_tool_choice(ToolChoice::Auto));
+    let none = ChatRequest {
+        options: ChatOptions { tool_choice: Some(ToolChoice::Auto), ..ChatOptions::default() },
+        ..ChatRequest::new(Message::user("x"))
+    };
     assert!(sent(&none).get("toolConfig").is_none());
 }
 
@@ -418,16 +423,18 @@ fn tool_choice_is_a_mode() {
 fn options_are_the_generation_config() {
     let schema = json!({"type": "object", "properties": {"a": {"const": "x"}}});
     let format = ResponseFormat::JsonSchema { name: "n".into(), schema: schema.clone(), strict: true };
-    let options = ChatOptions::new()
-        .with_temperature(0.5)
-        .with_top_p(0.25)
-        .with_max_tokens(100)
-        .with_stop("end")
-        .with_seed(7)
-        .with_response_format(format)
-        .with_extra("generationConfig", json!({"thinkingConfig": {"includeThoughts": true}, "seed": 8}))
-        .with_extra("safetySettings", json!([]));
-    let request = ChatRequest::new(Message::user("x")).with_options(options);
+    let options = ChatOptions {
+        response_format: Some(format),
+        seed: Some(7),
+        stop: vec!["end".into()],
+        max_tokens: Some(100),
+        top_p: Some(0.25),
+        temperature: Some(0.5),
+        ..ChatOptions::default()
+    }
+    .with_extra("generationConfig", json!({"thinkingConfig": {"includeThoughts": true}, "seed": 8}))
+    .with_extra("safetySettings", json!([]));
+    let request = ChatRequest { options, ..ChatRequest::new(Message::user("x")) };
     let expected = json!({
         "temperature": 0.5, "topP": 0.25, "maxOutputTokens": 100, "stopSequences": ["end"], "seed": 8,
         "responseMimeType": "application/json", "responseJsonSchema": schema,
@@ -436,12 +443,13 @@ fn options_are_the_generation_config() {
     assert_eq!(sent(&request)["generationConfig"], expected);
     assert_eq!(sent(&request)["safetySettings"], json!([]));
     let several = json!({"candidateCount": 2});
-    let several = ChatOptions::new().with_extra("generationConfig", several);
-    let several = ChatRequest::new(Message::user("x")).with_options(several);
+    let several = ChatOptions::default().with_extra("generationConfig", several);
+    let several = ChatRequest { options: several, ..ChatRequest::new(Message::user("x")) };
     let error = body(&several, &form()).expect_err("one answer only");
     assert_eq!(error.kind(), ErrorKind::Configuration);
-    let json_object = ChatOptions::new().with_response_format(ResponseFormat::JsonObject);
-    let request = ChatRequest::new(Message::user("x")).with_options(json_object);
+    let json_object =
+        ChatOptions { response_format: Some(ResponseFormat::JsonObject), ..ChatOptions::default() };
+    let request = ChatRequest { options: json_object, ..ChatRequest::new(Message::user("x")) };
     assert_eq!(sent(&request)["generationConfig"], json!({"responseMimeType": "application/json"}));
     let plain = sent(&ChatRequest::new(Message::user("x")));
     assert_eq!(plain, json!({"contents": [{"role": "user", "parts": [{"text": "x"}]}]}));
@@ -450,13 +458,15 @@ fn options_are_the_generation_config() {
 #[test]
 fn callers_own_fields_replace_ours() {
     let own = json!([{"role": "user", "parts": [{"text": "own"}]}]);
-    let options = ChatOptions::new()
+    let options = ChatOptions::default()
         .with_extra("contents", own.clone())
         .with_extra("systemInstruction", json!({"parts": []}))
         .with_extra("tools", json!([{"googleSearch": {}}, {"functionDeclarations": [{"name": "docs.f"}]}]));
-    let request = ChatRequest::new(vec![Message::system("s"), Message::user("x")])
-        .with_tool(tool("docs.f", Value::Null))
-        .with_options(options);
+    let request = ChatRequest {
+        options,
+        ..ChatRequest::new(vec![Message::system("s"), Message::user("x")])
+            .with_tool(tool("docs.f", Value::Null))
+    };
     // Of two equal keys a reader takes the last one.
     let body = body(&request, &form()).expect("a body");
     let text = String::from_utf8(body.json.to_vec()).expect("text");

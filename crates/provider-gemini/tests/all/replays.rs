@@ -50,9 +50,14 @@ async fn recorded_answer_goes_back_as_a_real_client_sent_it() {
         Message::system("You are a helpful assistant. Always use both add and multiply at the same time.");
     let messages: Vec<Message> =
         [system, question, response.message().clone()].into_iter().chain(results).collect();
-    let mut request = ChatRequest::new(messages).with_options(
-        ChatOptions::new().with_max_tokens(4000).with_tool_choice(advisor_core::ToolChoice::Auto),
-    );
+    let mut request = ChatRequest {
+        options: ChatOptions {
+            tool_choice: Some(advisor_core::ToolChoice::Auto),
+            max_tokens: Some(4000),
+            ..ChatOptions::default()
+        },
+        ..ChatRequest::new(messages)
+    };
     let number = |text: &str| json!({"type": "integer", "description": text});
     for (name, description) in [("add", "Add two numbers"), ("multiply", "Multiply two numbers")] {
         let parameters = json!({"type": "object", "required": ["a", "b"],

@@ -162,7 +162,10 @@ mod tests {
         assert!(error.to_string().contains("A_MODEL"), "{error}");
         let model = Text::from("m");
         assert_eq!(VARIABLES.model_of(&request, Some(&model)).ok(), Some(&model));
-        let named = request.with_options(ChatOptions::new().with_model("other"));
+        let named = ChatRequest {
+            options: ChatOptions { model: Some("other".into()), ..ChatOptions::default() },
+            ..request
+        };
         assert_eq!(VARIABLES.model_of(&named, Some(&model)).ok().map(Text::as_str), Some("other"));
     }
 }

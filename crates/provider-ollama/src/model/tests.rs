@@ -28,7 +28,10 @@ fn environment_names_host_key_and_model() {
     assert!(String::from_utf8_lossy(&call_of_all.body).contains(r#""model":"qwen3""#));
 
     let nothing = from(&[("OLLAMA_HOST", " ")]).expect("a local server needs nothing");
-    let named = ChatRequest::new(Message::user("x")).with_options(ChatOptions::new().with_model("m"));
+    let named = ChatRequest {
+        options: ChatOptions { model: Some("m".into()), ..ChatOptions::default() },
+        ..ChatRequest::new(Message::user("x"))
+    };
     let local = nothing.call(&named).expect("a call");
     assert_eq!(local.uri.to_string(), "http://127.0.0.1:11434/api/chat");
     assert!(local.headers.get("authorization").is_none());

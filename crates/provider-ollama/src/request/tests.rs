@@ -24,7 +24,7 @@ fn message(message: Message) -> Value {
 }
 
 fn options(options: ChatOptions) -> Value {
-    json_of(&ChatRequest::new(Message::user("x")).with_options(options))
+    json_of(&ChatRequest { options, ..ChatRequest::new(Message::user("x")) })
 }
 
 fn answer(blocks: Vec<BlockContent>) -> Value {
@@ -38,7 +38,7 @@ fn text(text: &str) -> BlockContent {
 fn with_tools(names: &[&str], options: ChatOptions) -> ChatRequest {
     let schema = json!({"type": "object", "properties": {"a": {"type": "string"}}});
     let tool = |name: &&str| DescribedTool::new(ToolDefinition::new(*name, "Does it.", schema.clone()));
-    let request = ChatRequest::new(Message::user("x")).with_options(options);
+    let request = ChatRequest { options, ..ChatRequest::new(Message::user("x")) };
     names.iter().map(tool).fold(request, ChatRequest::with_tool)
 }
 
@@ -170,16 +170,18 @@ fn history_of_other_providers_is_converted() {
 
 #[test]
 fn options_have_their_own_object() {
-    let all = ChatOptions::new()
-        .with_temperature(0.5)
-        .with_top_p(0.9)
-        .with_max_tokens(100)
-        .with_seed(-7)
-        .with_stop("END");
+    let all = ChatOptions {
+        stop: vec!["END".into()],
+        seed: Some(-7),
+        max_tokens: Some(100),
+        top_p: Some(0.9),
+        temperature: Some(0.5),
+        ..ChatOptions::default()
+    };
     let expected = json!({"temperature": 0.5, "top_p": 0.9, "num_predict": 100, "seed": -7, "stop": ["END"]});
     let sent = options(all.clone());
     assert_eq!((&sent["options"], &sent["model"], &sent["stream"]), (&expected, &json!("m"), &json!(true)));
-    let sent = options(ChatOptions::new());
+    let sent = options(ChatOptions::default());
     assert!(sent.get("options").is_none() && sent.get("format").is_none() && sent.get("tools").is_none());
     let request = ChatRequest::new(Message::user("x"));
     let whole = body(&request, "m", false).expect("a body");
@@ -194,14 +196,16 @@ fn options_have_their_own_object() {
     assert_eq!((&sent["think"], &sent["keep_alive"]), (&json!("high"), &json!("10m")));
     assert_eq!((&sent["options"]["num_ctx"], &sent["options"]["temperature"]), (&json!(32_768), &json!(0)));
     assert_eq!(sent["options"]["num_predict"], 100);
-    let odd = options(ChatOptions::new().with_temperature(1.0).with_extra("options", "none"));
+    let odd = options(
+        ChatOptions { temperature: Some(1.0), ..ChatOptions::default() }.with_extra("options", "none"),
+    );
     assert_eq!(odd["options"], "none", "the caller's word counts");
 }
 
 #[test]
 fn messages_and_tools_of_the_caller_replace_ours() {
     let own =
-        ChatOptions::new().with_extra("messages", json!([])).with_extra("tools", json!([{"own": true}]));
+        ChatOptions::default().with_extra("messages", json!([])).with_extra("tools", json!([{"own": true}]));
     let body = body(&with_tools(&["f"], own), "m", true).expect("a body");
     let body = String::from_utf8(body.to_vec()).expect("text");
     assert_eq!((body.matches("\"messages\"").count(), body.matches("\"tools\"").count()), (1, 1), "{body}");
@@ -218,7 +222,7 @@ fn answer_format_is_json_or_schema() {
         (named, Some(schema)),
     ];
     for (format, expected) in cases {
-        let sent = options(ChatOptions::new().with_response_format(format));
+        let sent = options(ChatOptions { response_format: Some(format), ..ChatOptions::default() });
         assert_eq!(sent.get("format"), expected.as_ref());
     }
 }
@@ -226,7 +230,7 @@ fn answer_format_is_json_or_schema() {
 #[test]
 fn tools_follow_the_tool_choice() {
     let names = |choice: Option<ToolChoice>| -> Vec<String> {
-        let mut options = ChatOptions::new();
+        let mut options = ChatOptions::default();
         options.tool_choice = choice;
         let sent = json_of(&with_tools(&["a.b", "c"], options));
         assert!(sent.get("tool_choice").is_none());
@@ -239,7 +243,7 @@ fn tools_follow_the_tool_choice() {
     assert_eq!(names(Some(ToolChoice::Tool("c".into()))), ["c"]);
     assert_eq!((names(Some(ToolChoice::None)), names(Some(ToolChoice::Tool("x".into())))), (vec![], vec![]));
 
-    let request = with_tools(&["f"], ChatOptions::new());
+    let request = with_tools(&["f"], ChatOptions::default());
     let expected = json!([{
         "type": "function",
         "function": {
@@ -261,9 +265,12 @@ fn tools_follow_the_tool_choice() {
 
 #[test]
 fn tools_described_by_an_advisor_are_not_sent() {
-    let request = with_tools(&["f", "g"], ChatOptions::new().with_tool_choice(ToolChoice::Tool("f".into())));
+    let request = with_tools(
+        &["f", "g"],
+        ChatOptions { tool_choice: Some(ToolChoice::Tool("f".into())), ..ChatOptions::default() },
+    );
     let described = request.tools.filtered(|name| name == "g");
-    let sent = json_of(&request.with_api_tools(described));
+    let sent = json_of(&ChatRequest { api_tools: Some(described), ..request });
     let tools = sent["tools"].as_array().expect("tools");
     assert_eq!((tools.len(), &tools[0]["function"]["name"]), (1, &json!("g")));
 }

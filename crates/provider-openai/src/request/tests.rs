@@ -345,10 +345,14 @@ fn d11_a_tool_has_one_name_in_a_request() {
         // Each name, alone and beside the tools `docs_search` and `read`.
         for name in ["docs.search", "docs_search", "read", "größe", "with space", "", &"x".repeat(70)] {
             for also in [&["docs_search", "read"][..], &[]] {
-                let options = ChatOptions::new().with_tool_choice(ToolChoice::Tool(name.into()));
-                let mut request =
-                    ChatRequest::new([round("call00001", name), round("call00002", name)].concat())
-                        .with_options(options);
+                let options = ChatOptions {
+                    tool_choice: Some(ToolChoice::Tool(name.into())),
+                    ..ChatOptions::default()
+                };
+                let mut request = ChatRequest {
+                    options,
+                    ..ChatRequest::new([round("call00001", name), round("call00002", name)].concat())
+                };
                 for other in also.iter().filter(|other| **other != name) {
                     request = request.with_tool(DescribedTool::named(other));
                 }
@@ -387,7 +391,7 @@ fn d11_history_and_tool_names_stay_distinct() {
         assert_eq!(written.names.meant_by(wire).as_deref().unwrap_or(wire), name);
     }
     // Alone, each has its usual name again, even if the tools of the set were written before.
-    let alone = ChatRequest::new(history[4..].to_vec()).with_tools(request.tools.clone());
+    let alone = ChatRequest { tools: request.tools.clone(), ..ChatRequest::new(history[4..].to_vec()) };
     let (offered, replayed, _) = names_in(&written_by(&profile, &alone));
     assert_eq!((offered, replayed), (vec!["docs_search".to_owned()], vec!["docs_search".to_owned()]));
     // Names in the history are mapped even if the request has no tools.
@@ -416,12 +420,13 @@ fn only_tools_that_api_describes_are_sent() {
         (&openai, &[], named("look"), &[], false),
         (&alone, &[], named("look"), &[], false),
     ] {
-        let mut options = ChatOptions::new().with_parallel_tool_calls(ParallelToolCalls::Allowed);
+        let mut options =
+            ChatOptions { parallel_tool_calls: Some(ParallelToolCalls::Allowed), ..ChatOptions::default() };
         options.tool_choice = choice;
-        let request = ChatRequest::new(vec![Message::user("?")]).with_options(options);
+        let request = ChatRequest { options, ..ChatRequest::new(vec![Message::user("?")]) };
         let request = request.with_tool(DescribedTool::named("look")).with_tool(DescribedTool::named("read"));
         let by_api = request.tools.filtered(|name| by_api.contains(&name));
-        let written = written_by(profile, &request.with_api_tools(by_api));
+        let written = written_by(profile, &ChatRequest { api_tools: Some(by_api), ..request });
         assert_eq!(names_in(&written).0, expected);
         assert_eq!(written.get("tool_choice").is_some(), chosen, "{expected:?}");
         assert_eq!(written.get("parallel_tool_calls").is_some(), !expected.is_empty());
@@ -745,10 +750,9 @@ fn server_call_data_is_returned_where_supported() {
 #[test]
 fn options_have_the_names_that_the_server_knows() {
     let options = |profile: &Profile, change: fn(&mut ChatOptions)| {
-        let mut options = ChatOptions::new();
+        let mut options = ChatOptions::default();
         change(&mut options);
-        let request = ChatRequest::new(Message::user("x"))
-            .with_options(options)
+        let request = ChatRequest { options, ..ChatRequest::new(Message::user("x")) }
             .with_tool(DescribedTool::named("f"))
             .with_tool(DescribedTool::named("g"));
         written_by(profile, &request)
@@ -835,9 +839,9 @@ fn tools_are_functions_with_parameters() {
 
 #[test]
 fn request_without_tools_omits_tool_options() {
-    let mut options = ChatOptions::new().with_tool_choice(ToolChoice::None);
+    let mut options = ChatOptions { tool_choice: Some(ToolChoice::None), ..ChatOptions::default() };
     options.parallel_tool_calls = Some(ParallelToolCalls::Allowed);
-    let request = ChatRequest::new(Message::user("x")).with_options(options);
+    let request = ChatRequest { options, ..ChatRequest::new(Message::user("x")) };
     let written = body(
         &request,
         "m",
@@ -852,10 +856,10 @@ fn request_without_tools_omits_tool_options() {
 
 #[test]
 fn extra_fields_win() {
-    let mut options = ChatOptions::new().with_temperature(0.1);
+    let mut options = ChatOptions { temperature: Some(0.1), ..ChatOptions::default() };
     let extra = json!({"temperature": 1.0, "n": 1, "service_tier": "flex"});
     options.extra.extend(extra.as_object().cloned().expect("an object"));
-    let mut request = ChatRequest::new(Message::user("x")).with_options(options);
+    let mut request = ChatRequest { options, ..ChatRequest::new(Message::user("x")) };
     let written = body(&request, "m", FORMAT.into(), &streamed(Profile::openai())).expect("a body");
     let json: Value = serde_json::from_slice(&written.json).expect("JSON");
     assert_eq!(

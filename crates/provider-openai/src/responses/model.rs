@@ -40,7 +40,7 @@ use crate::model::{OPENAI, VARIABLES};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> advisor_core::Result<()> {
-/// let options = ChatOptions::new().with_extra("reasoning", json!({"effort": "low", "summary": "auto"}));
+/// let options = ChatOptions::default().with_extra("reasoning", json!({"effort": "low", "summary": "auto"}));
 /// let model = OpenAiResponsesModel::from_env()?.with_server_tools([json!({"type": "web_search"})]);
 /// let client = ChatClient::builder(model).options(options).build()?;
 /// println!("{}", client.prompt().user("Who won yesterday?").call().await?.text());

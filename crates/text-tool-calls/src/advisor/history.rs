@@ -41,7 +41,7 @@ pub(super) fn with_calls_as_text(
     }
     let last = parts_of(&results, manifest.format());
     written.extend((!last.is_empty()).then(|| Message::user_parts(last)));
-    request.with_messages(written)
+    ChatRequest { messages: written.into(), ..request }
 }
 
 fn join(mut results: Vec<Part>, parts: &[Part]) -> Vec<Part> {

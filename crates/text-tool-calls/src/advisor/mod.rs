@@ -160,7 +160,10 @@ impl TextToolCalls {
             // A server that enforces a form leaves the model no way to write a call.
             request.options.response_format = None;
         }
-        with_calls_as_text(request, description.into(), &manifest).with_api_tools(ToolSet::new())
+        ChatRequest {
+            api_tools: Some(ToolSet::new()),
+            ..with_calls_as_text(request, description.into(), &manifest)
+        }
     }
 }
 

@@ -124,7 +124,7 @@ impl Schemas {
     }
 
     fn defect(&self, tool: &ToolDefinition) -> Option<String> {
-        let error = match tool.is_foreign() {
+        let error = match tool.origin.is_some() {
             false => self.whole.of(tool).err()?,
             true => match lost_reference(&tool.parameters) {
                 Some(to) => format!("the reference `{to}` leads to nothing"),
@@ -203,7 +203,7 @@ mod tests {
     use super::*;
 
     fn foreign(schema: Value) -> ToolDefinition {
-        ToolDefinition::new("look", "Looks.", schema).with_origin("server")
+        ToolDefinition { origin: Some("server".into()), ..ToolDefinition::new("look", "Looks.", schema) }
     }
 
     #[test]

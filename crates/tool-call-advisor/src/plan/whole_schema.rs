@@ -34,7 +34,7 @@ mod whole {
         /// # Errors
         /// The defect of the schema.
         pub(crate) fn of(&self, tool: &ToolDefinition) -> Result<Option<WholeSchema>, String> {
-            if tool.is_foreign() || tool.parameters.is_null() {
+            if tool.origin.is_some() || tool.parameters.is_null() {
                 return Ok(None);
             }
             let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -150,7 +150,7 @@ mod tests {
         let tool = ToolDefinition::new("f", "A tool.", json!({"pattern": "(a"}));
         let schemas = WholeSchemas::default();
         assert!(schemas.of(&tool).is_err());
-        assert!(schemas.of(&tool.with_origin("server")).unwrap().is_none());
+        assert!(schemas.of(&ToolDefinition { origin: Some("server".into()), ..tool }).unwrap().is_none());
         assert_eq!(WholeSchemas::form_defect(&json!({"type": "object"})), None);
         let malformed = json!({"properties": {"a": {"type": "strng"}}});
         assert!(WholeSchemas::form_defect(&malformed).is_some());

@@ -160,7 +160,7 @@ impl StreamAdvisor for McpTools {
             Ok(catalog) => catalog,
         };
         let tools = self.offered(&request, &catalog, &next).await;
-        next.next_stream(request.with_tools(tools)).await
+        next.next_stream(ChatRequest { tools, ..request }).await
     }
 }
 

@@ -19,7 +19,7 @@ use tools_mcp::{ChainServer, McpServer, McpTools};
 const LIMIT: Duration = Duration::from_secs(600);
 
 fn ask() -> ToolDefinition {
-    ToolDefinition::new("ask", "Answers.", Value::Null).with_effect(Effect::Pure)
+    ToolDefinition { effect: Some(Effect::Pure), ..ToolDefinition::new("ask", "Answers.", Value::Null) }
 }
 
 fn served(answers: impl IntoIterator<Item = Answer>) -> (ScriptedModel, ChainServer) {

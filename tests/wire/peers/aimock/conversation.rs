@@ -33,7 +33,7 @@ async fn each_api_continues_conversation_of_each_other() {
         for second in Api::ALL.into_iter().filter(|second| *second != first) {
             let Some(aimock) = Aimock::new() else { return };
             let model = |api| aimock.model(api, Sending::default());
-            let begins = Chain::new(model(first), ChatOptions::new(), Phase::Round);
+            let begins = Chain::new(model(first), ChatOptions::default(), Phase::Round);
             let continues = begins.continued_by(model(second));
             let case = format!("{first:?}, then {second:?}");
             carries_two_turns(&case, [(first, &begins), (second, &continues)], &aimock).await;

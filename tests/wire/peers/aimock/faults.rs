@@ -13,7 +13,7 @@ async fn each_api_asks_again_after_rate_limit() {
     let sending = Sending { retries, ..Sending::default() };
     for api in Api::ALL {
         let Some(aimock) = Aimock::new() else { return };
-        let chain = Chain::new(aimock.model(api, sending), ChatOptions::new(), Phase::Round);
+        let chain = Chain::new(aimock.model(api, sending), ChatOptions::default(), Phase::Round);
         let seen = chain.turn("Answer at the second attempt.").await;
         assert_eq!(seen.response().text(), "Second.", "{api:?}");
         let requests = aimock.requests().await;
@@ -35,7 +35,7 @@ async fn each_api_reports_fault_by_its_kind() {
         for (fault, kind) in faults {
             let Some(aimock) = Aimock::new() else { return };
             let sending = Sending { fault: Some(fault), ..Sending::default() };
-            let chain = Chain::new(aimock.model(api, sending), ChatOptions::new(), Phase::Round);
+            let chain = Chain::new(aimock.model(api, sending), ChatOptions::default(), Phase::Round);
             let error = chain.turn("How is Paris now?").await.error.unwrap();
             assert_eq!(error.kind(), kind, "{api:?}, {fault}: {error}");
         }
@@ -47,7 +47,7 @@ async fn each_api_runs_no_call_of_broken_answer_and_goes_on() {
     for api in Api::ALL {
         for memory_in in PLACES_OF_MEMORY {
             let Some(aimock) = Aimock::new() else { return };
-            let chain = Chain::new(aimock.model(api, Sending::default()), ChatOptions::new(), memory_in);
+            let chain = Chain::new(aimock.model(api, Sending::default()), ChatOptions::default(), memory_in);
             let broken = chain.turn("Break off after a call.").await;
             let error = broken.error.unwrap();
             assert_eq!(error.kind(), ErrorKind::Connection, "{api:?}: {error}");

@@ -3,9 +3,9 @@
 mod conversation;
 mod faults;
 
-use advisor_chain::openai;
 use advisor_chain::openai::backoff::Backoff;
 use advisor_chain::openai::transport::{ReqwestTransport, Transport};
+use advisor_chain::{ChatOptions, openai};
 use advisor_tests::prelude::*;
 
 /// The APIs, all behind one address.
@@ -55,10 +55,9 @@ impl Api {
     fn options(self) -> ChatOptions {
         match self {
             // The mock then refuses a round of calls that comes back without its signed thinking.
-            Self::Messages => {
-                ChatOptions::new().with_extra("thinking", json!({"type": "enabled", "budget_tokens": 1024}))
-            }
-            _ => ChatOptions::new(),
+            Self::Messages => ChatOptions::default()
+                .with_extra("thinking", json!({"type": "enabled", "budget_tokens": 1024})),
+            _ => ChatOptions::default(),
         }
     }
 }

@@ -94,7 +94,7 @@ impl Api {
         if let Some(Refused { field, remedy, .. }) = self.refused().iter().find(has_effect) {
             return Err(Refusal::bad_request(format!("`{field}` is not supported: {remedy}")));
         }
-        let mut options = ChatOptions::new();
+        let mut options = ChatOptions::default();
         options.max_tokens = self.max_tokens(server, fields)?;
         options.stop = self.stop(fields)?.into_iter().map(Into::into).collect();
         options.parallel_tool_calls = self.parallel_calls(fields)?;

@@ -72,7 +72,7 @@ impl ModelJudge {
             instructions: INSTRUCTIONS.into(),
             threshold: 0.6,
             block_bytes: 16 << 10,
-            options: ChatOptions::new().with_temperature(0.0),
+            options: ChatOptions { temperature: Some(0.0), ..ChatOptions::default() },
         }
     }
 
@@ -145,12 +145,12 @@ impl Judge for ModelJudge {
             _ if self.options.response_format.is_some() => self.options.clone(),
             SchemaSupport::None => self.options.clone(),
             SchemaSupport::JsonObject => {
-                self.options.clone().with_response_format(ResponseFormat::JsonObject)
+                ChatOptions { response_format: Some(ResponseFormat::JsonObject), ..self.options.clone() }
             }
-            _ => self.options.clone().with_response_format(verdict_format()),
+            _ => ChatOptions { response_format: Some(verdict_format()), ..self.options.clone() },
         };
         let messages = vec![Message::system(self.instructions.clone()), Message::user(question.to_string())];
-        let request = ChatRequest::new(messages).with_options(options);
+        let request = ChatRequest { options, ..ChatRequest::new(messages) };
         let response = AdvisorChain::builder(Arc::clone(&self.model)).build()?.next_call(request).await?;
         let answer = ModelVerdict::from_text(&response.text())
             .filter(|_| !response.finish().reason.vetoes_calls())

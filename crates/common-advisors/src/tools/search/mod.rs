@@ -154,7 +154,7 @@ fn definition(count: usize) -> ToolDefinition {
     let query =
         json!({"type": "string", "description": "Words for what the tool should do, such as `send mail`."});
     let schema = json!({"type": "object", "properties": {"query": query}, "required": ["query"]});
-    ToolDefinition::new("search_tools", description, schema).with_effect(Effect::Pure)
+    ToolDefinition { effect: Some(Effect::Pure), ..ToolDefinition::new("search_tools", description, schema) }
 }
 
 #[async_trait]
@@ -191,7 +191,7 @@ impl AdvisorInfo for ToolSearch {
 impl StreamAdvisor for ToolSearch {
     async fn advise_stream(self: Arc<Self>, request: ChatRequest, next: AdvisorChain) -> Result<ChunkStream> {
         let tools = self.offered(&request)?;
-        next.next_stream(request.with_tools(tools)).await
+        next.next_stream(ChatRequest { tools, ..request }).await
     }
 }
 

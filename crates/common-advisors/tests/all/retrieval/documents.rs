@@ -271,7 +271,7 @@ async fn lists_in_json_are_no_citations() {
     for (format, expected) in [(ResponseFormat::Text, 1), (ResponseFormat::JsonObject, 0)] {
         let model = ScriptedModel::new([Answer::from_text("{\"ids\": [1]}")]);
         let (_, retriever) = counting();
-        let options = ChatOptions::new().with_response_format(format);
+        let options = ChatOptions { response_format: Some(format), ..ChatOptions::default() };
         let prompt = client(&model, Retrieval::new(retriever), None).prompt().user("Which?").options(options);
         assert_eq!(cited(prompt.call().await.unwrap().message()).len(), expected);
     }

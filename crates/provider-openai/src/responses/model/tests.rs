@@ -31,7 +31,8 @@ fn model_needs_a_name() {
     let unnamed = from(&[("OPENAI_API_KEY", "k")]).expect("a model");
     let request = ChatRequest::new(Message::user("x"));
     assert_eq!(unnamed.call(&request).expect_err("no name").kind(), ErrorKind::Configuration);
-    let named = request.with_options(ChatOptions::new().with_model("m"));
+    let named =
+        ChatRequest { options: ChatOptions { model: Some("m".into()), ..ChatOptions::default() }, ..request };
     let (call, _) = unnamed.call(&named).expect("a call");
     assert_eq!(call.uri.to_string(), "https://api.openai.com/v1/responses");
 }

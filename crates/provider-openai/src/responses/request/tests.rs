@@ -266,11 +266,13 @@ fn q69_long_ids_and_odd_names_are_mapped() {
 
 #[test]
 fn tools_are_flat_and_explicitly_not_strict() {
-    let options = ChatOptions::new()
-        .with_tool_choice(ToolChoice::Tool("f".into()))
-        .with_parallel_tool_calls(ParallelToolCalls::Forbidden);
+    let options = ChatOptions {
+        parallel_tool_calls: Some(ParallelToolCalls::Forbidden),
+        tool_choice: Some(ToolChoice::Tool("f".into())),
+        ..ChatOptions::default()
+    };
     let request =
-        ChatRequest::new(Message::user("x")).with_tool(DescribedTool::named("f")).with_options(options);
+        ChatRequest { options, ..ChatRequest::new(Message::user("x")).with_tool(DescribedTool::named("f")) };
     let body = written(&request);
     let function = json!({"type": "function", "name": "f", "description": "Does it.", "parameters": {"type": "object"}, "strict": false});
     assert_eq!(body["tools"], json!([function]));
@@ -281,20 +283,22 @@ fn tools_are_flat_and_explicitly_not_strict() {
     let settings = BodySettings { server_tools: [search.clone()].into(), ..streaming() };
     let both = written_with(&request, &settings, &form()).expect("a body");
     assert_eq!(both["tools"], json!([function, search]));
-    let alone = ChatRequest::new(Message::user("x"))
-        .with_options(ChatOptions::new().with_tool_choice(ToolChoice::Required));
+    let alone = ChatRequest {
+        options: ChatOptions { tool_choice: Some(ToolChoice::Required), ..ChatOptions::default() },
+        ..ChatRequest::new(Message::user("x"))
+    };
     let alone = written_with(&alone, &settings, &form()).expect("a body");
     assert_eq!((&alone["tools"], &alone["tool_choice"]), (&json!([search]), &json!("required")));
 
     let choices = [(ToolChoice::None, "none"), (ToolChoice::Auto, "auto")];
     for (choice, word) in choices {
-        let options = ChatOptions::new().with_tool_choice(choice);
-        assert_eq!(written(&request.clone().with_options(options))["tool_choice"], word);
+        let options = ChatOptions { tool_choice: Some(choice), ..ChatOptions::default() };
+        assert_eq!(written(&ChatRequest { options, ..request.clone() })["tool_choice"], word);
     }
-    let none = written(
-        &ChatRequest::new(Message::user("x"))
-            .with_options(ChatOptions::new().with_tool_choice(ToolChoice::Auto)),
-    );
+    let none = written(&ChatRequest {
+        options: ChatOptions { tool_choice: Some(ToolChoice::Auto), ..ChatOptions::default() },
+        ..ChatRequest::new(Message::user("x"))
+    });
     assert_eq!((none.get("tools"), none.get("tool_choice")), (None, None));
 }
 
@@ -302,15 +306,17 @@ fn tools_are_flat_and_explicitly_not_strict() {
 fn options_have_the_names_of_this_api() {
     let schema = json!({"type": "object"});
     let format = ResponseFormat::JsonSchema { name: "answer".into(), schema: schema.clone(), strict: true };
-    let options = ChatOptions::new()
-        .with_temperature(0.5)
-        .with_top_p(0.25)
-        .with_max_tokens(9)
-        .with_seed(1)
-        .with_response_format(format)
-        .with_extra("reasoning", json!({"effort": "low"}))
-        .with_extra("text", json!({"verbosity": "low"}));
-    let body = written(&ChatRequest::new(Message::user("x")).with_options(options));
+    let options = ChatOptions {
+        response_format: Some(format),
+        seed: Some(1),
+        max_tokens: Some(9),
+        top_p: Some(0.25),
+        temperature: Some(0.5),
+        ..ChatOptions::default()
+    }
+    .with_extra("reasoning", json!({"effort": "low"}))
+    .with_extra("text", json!({"verbosity": "low"}));
+    let body = written(&ChatRequest { options, ..ChatRequest::new(Message::user("x")) });
     assert_eq!(
         body,
         json!({
@@ -322,15 +328,18 @@ fn options_have_the_names_of_this_api() {
         })
     );
     for (format, word) in [(ResponseFormat::Text, "text"), (ResponseFormat::JsonObject, "json_object")] {
-        let options = ChatOptions::new().with_response_format(format);
-        let body = written(&ChatRequest::new(Message::user("x")).with_options(options));
+        let options = ChatOptions { response_format: Some(format), ..ChatOptions::default() };
+        let body = written(&ChatRequest { options, ..ChatRequest::new(Message::user("x")) });
         assert_eq!(body["text"]["format"], json!({"type": word}));
     }
 }
 
 #[test]
 fn options_that_the_api_lacks_are_errors() {
-    let request = ChatRequest::new(Message::user("x")).with_options(ChatOptions::new().with_stop("END"));
+    let request = ChatRequest {
+        options: ChatOptions { stop: vec!["END".into()], ..ChatOptions::default() },
+        ..ChatRequest::new(Message::user("x"))
+    };
     let error = written_with(&request, &streaming(), &form()).expect_err("impossible");
     assert_eq!(error.kind(), ErrorKind::InvalidRequest);
     assert!(error.to_string().contains("OpenAiModel"), "{error}");
@@ -353,17 +362,20 @@ fn encrypted_reasoning_is_requested_where_it_exists() {
     }
     let stored = BodySettings { store: true, ..streaming() };
     assert!(include("gpt-5", &stored).is_none());
-    let own = ChatOptions::new().with_extra("include", json!([]));
-    assert_eq!(written(&ChatRequest::new(Message::user("x")).with_options(own))["include"], json!([]));
+    let own = ChatOptions::default().with_extra("include", json!([]));
+    assert_eq!(
+        written(&ChatRequest { options: own, ..ChatRequest::new(Message::user("x")) })["include"],
+        json!([])
+    );
 }
 
 #[test]
 fn own_input_and_tools_replace_ours() {
-    let options = ChatOptions::new()
+    let options = ChatOptions::default()
         .with_extra("input", "Hi")
         .with_extra("tools", json!([{"type": "function", "name": "docs.search"}]));
     let request =
-        ChatRequest::new(Message::user("x")).with_tool(DescribedTool::named("f")).with_options(options);
+        ChatRequest { options, ..ChatRequest::new(Message::user("x")).with_tool(DescribedTool::named("f")) };
     let (json, names) = body(&request, "m", &streaming(), &form()).expect("a body");
     let json: Value = serde_json::from_slice(&json).expect("JSON");
     assert_eq!((&json["input"], &json["tools"][0]["name"]), (&json!("Hi"), &json!("docs.search")));

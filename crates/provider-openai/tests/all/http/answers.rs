@@ -42,9 +42,14 @@ async fn chunks(model: &OpenAiModel) -> Vec<Chunk> {
 async fn a_request_has_its_place_headers_and_body() {
     let server = ReplayServer::start([Reply::sse(hello().done())]).await.expect("a port");
     let model = model(&server).with_api_key("sk-1").with_header("X-Title", "a test");
-    let request = ChatRequest::new(Message::user("Hello"))
-        .with_tool(weather())
-        .with_options(ChatOptions::new().with_model("another").with_temperature(0.0));
+    let request = ChatRequest {
+        options: ChatOptions {
+            temperature: Some(0.0),
+            model: Some("another".into()),
+            ..ChatOptions::default()
+        },
+        ..ChatRequest::new(Message::user("Hello")).with_tool(weather())
+    };
     call_with(&model, request).await.expect("completed");
     let received = &server.requests()[0];
     assert_eq!((received.method.as_str(), received.path.as_str()), ("POST", "/v1/chat/completions"));
@@ -196,9 +201,9 @@ async fn eager_calls_are_complete_before_the_answer_ends() {
         let server = ReplayServer::start([Reply::sse(transcript)]).await.expect("a port");
         let mut profile = Profile::compatible();
         profile.eager_calls = by_profile;
-        let mut options = ChatOptions::new();
+        let mut options = ChatOptions::default();
         options.eager_calls = by_request;
-        let request = request().with_tool(weather()).with_options(options);
+        let request = ChatRequest { options, ..request().with_tool(weather()) };
         let stream = model(&server).with_profile(profile).stream(request).await.expect("an answer");
         let chunks: Vec<_> = stream.map(|chunk| chunk.expect("no error")).collect().await;
         let closed = chunks.iter().position(|chunk| matches!(chunk, Chunk::Closed { .. }));

@@ -124,9 +124,12 @@ async fn whole_answers_give_the_same() {
 #[tokio::test]
 async fn settings_reach_the_request() {
     let server = ReplayServer::start([Reply::sse(hello())]).await.expect("a port");
-    let options = ChatOptions::new().with_model("other").with_extra("reasoning", json!({"effort": "low"}));
+    let options = ChatOptions { model: Some("other".into()), ..ChatOptions::default() }
+        .with_extra("reasoning", json!({"effort": "low"}));
     let model = model(&server).with_store(true).with_server_tools([json!({"type": "web_search"})]);
-    call_with(&model, ChatRequest::new(Message::user("x")).with_options(options)).await.expect("an answer");
+    call_with(&model, ChatRequest { options, ..ChatRequest::new(Message::user("x")) })
+        .await
+        .expect("an answer");
     let body = server.requests()[0].json().expect("JSON");
     assert_eq!((&body["model"], &body["store"]), (&json!("other"), &json!(true)));
     assert_eq!((&body["tools"], body.get("include")), (&json!([{"type": "web_search"}]), None));

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use advisor_core::{
-    Block, BlockContent, BlockId, BlockKind, Chunk, Citation, Delta, DeltaKind, Error, ErrorKind,
-    FallbackModel, FinishReason, Media, Opaque, Origin, ProviderData, StreamAdvisor, ToolCallDelta, Usage,
+    Block, BlockContent, BlockId, BlockKind, ChatRequest, Chunk, Citation, Delta, DeltaKind, Error,
+    ErrorKind, FallbackModel, FinishReason, Media, Opaque, Origin, ProviderData, StreamAdvisor,
+    ToolCallDelta, Usage,
 };
 use advisor_testkit::{Answer, Gate, Journal, ScriptedModel};
 use common_advisors::policy::{
@@ -461,7 +462,8 @@ async fn law_s7_answers_have_separate_states() {
         Answer::new().text(name.clone()).call("c1", &name, "{}").finish(FinishReason::ToolCalls)
     });
     let chain = chain(model, [Arc::new(policy) as _]);
-    let ask = |name: &str| request().with_messages(vec![advisor_core::Message::user(name)]);
+    let ask =
+        |name: &str| ChatRequest { messages: vec![advisor_core::Message::user(name)].into(), ..request() };
     let (waiting, other) = (ask("look"), ask("work"));
     let turn = Arc::downgrade(&waiting.turn);
     let mut held = chain.next_stream(waiting).await.unwrap();

@@ -151,7 +151,7 @@ async fn instructions_threshold_and_options_can_be_set() {
     let judge = ModelJudge::new(model.clone())
         .with_instructions("Be strict.")
         .with_threshold(0.1)
-        .with_options(ChatOptions::new().with_model("small"));
+        .with_options(ChatOptions { model: Some("small".into()), ..ChatOptions::default() });
     assert_eq!(judge.judge(shell("{}")).await.unwrap(), Verdict::deny(""));
     let prompt = model.prompts().remove(0);
     assert_eq!(prompt.messages.iter().next().unwrap().text(), "Be strict.");

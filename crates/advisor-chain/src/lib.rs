@@ -64,7 +64,7 @@ pub mod tools {
     #[doc(inline)]
     pub use advisor_core::{
         CallKey, CallRunner, CallStart, ClientSideCall, DecidedCall, Decision, DecisionProblem, Decisions,
-        Effect, Leniency, OUTCOME_UNKNOWN, PendingCall, PendingCalls, Progress, ResolvedTools, RunGuard,
+        Effect, Leniency, OUTCOME_UNKNOWN, PendingCall, PendingCalls, Progress, ResolvedTools,
         ToolError, ToolInvocation, ToolOutput, ToolSet, ToolsFn, VERIFY_BEFORE_RETRYING, Verdict, tools_fn,
     };
     #[cfg(feature = "tools")]

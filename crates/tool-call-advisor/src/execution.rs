@@ -243,27 +243,18 @@ fn unknown_outcome(call: &ReadyCall) -> &'static str {
 }
 
 async fn run(call: &ReadyCall, arguments: Value, batch: &ToolBatch) -> ToolResult {
-    let events = &batch.events;
-    let (progress, reports) = if events.are_shown() {
-        let (progress, reports) = Progress::channel(4);
-        (progress, Some(reports))
-    } else {
-        (Progress::ignored(), None)
+    let (progress, reports) = Progress::channel(4);
+    let invocation = ToolInvocation {
+        call: call.call.clone(),
+        arguments,
+        key: call.key.clone(),
+        progress,
+        turn: Arc::clone(&batch.turn),
+        conversation: batch.conversation.clone(),
     };
-    let turn = Arc::clone(&batch.turn);
-    let invocation = ToolInvocation::new(call.call.clone(), arguments, call.key.clone(), progress, turn)
-        .with_conversation(batch.conversation.clone());
-    let (invocation, guard) = invocation.guarded();
     let tool = Arc::clone(&call.tool);
-    let running = CatchPanics::new(async move {
-        let _guard = guard;
-        tool.run(invocation).await
-    });
-    let outcome = match reports {
-        None => running.await,
-        Some(reports) => with_reports(running, reports, call, events).await,
-    };
-    match outcome {
+    let running = CatchPanics::new(async move { tool.run(invocation).await });
+    match with_reports(running, reports, call, &batch.events).await {
         Ok(Ok(ToolOutput { parts, .. })) => ToolResult::new(&call.call, parts),
         // Without a text, the model would take the call for a success.
         Ok(Err(error)) if error.text().trim().is_empty() => {
@@ -346,12 +337,6 @@ impl ToolEvents {
         self
     }
 
-    /// Returns whether events are sent instead of discarded.
-    #[must_use]
-    pub fn are_shown(&self) -> bool {
-        self.0.is_some()
-    }
-
     /// Reports that a tool starts.
     pub async fn started(&self, call: &ReadyCall) {
         let Some(listener) = self.moved(call.block, None, Reported::Start) else { return };
@@ -400,7 +385,7 @@ impl ToolEvents {
 
     /// Returns the calls that an execution is about to run, for [`ExpectedCalls::complete`].
     pub(crate) fn expect(&self, calls: &[ReadyCall]) -> ExpectedCalls {
-        let calls = if self.are_shown() { calls } else { &[] };
+        let calls = if self.0.is_some() { calls } else { &[] };
         let without_value = |call: &ReadyCall| ReadyCall {
             call: call.call.clone(),
             block: call.block,

@@ -1,6 +1,6 @@
 //! One run of a tool: `ToolInvocation` with its `Progress`, `ToolOutput` and `ToolError`.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use message_aggregator::{Part, Text, ToolCall};
 use serde::Serialize;
@@ -13,7 +13,6 @@ use crate::{CallKey, ConversationKey, Turn, text_with_sources};
 
 /// One run of a tool.
 #[derive(Debug)]
-#[non_exhaustive]
 pub struct ToolInvocation {
     /// The call as the model wrote it.
     pub call: ToolCall,
@@ -28,53 +27,16 @@ pub struct ToolInvocation {
     pub turn: Arc<Turn>,
     /// The conversation of the turn, with its tenant, if the turn is stored in one.
     pub conversation: Option<ConversationKey>,
-    run: Option<Weak<()>>,
 }
 
-/// Ends a run of a tool when it is dropped: [`ToolInvocation::is_cancelled`] is true from then on.
-#[derive(Debug)]
-#[must_use = "a dropped guard ends its run"]
-pub struct RunGuard(#[expect(dead_code, reason = "only its drop counts")] Arc<()>);
-
 impl ToolInvocation {
-    /// Creates a run of `call`.
-    #[must_use]
-    pub fn new(call: ToolCall, arguments: Value, key: CallKey, progress: Progress, turn: Arc<Turn>) -> Self {
-        Self { call, arguments, key, progress, turn, conversation: None, run: None }
-    }
-
-    /// Sets the conversation.
-    #[must_use]
-    pub fn with_conversation(self, conversation: Option<ConversationKey>) -> Self {
-        Self { conversation, ..self }
-    }
-
-    /// Returns the run with its guard, which belongs in the future that runs the tool.
-    pub fn guarded(self) -> (Self, RunGuard) {
-        let run = Arc::new(());
-        (Self { run: Some(Arc::downgrade(&run)), ..self }, RunGuard(run))
-    }
-
     /// Checks whether the run was dropped, with its turn or by a timeout, so that its result is discarded.
     ///
-    /// It is for tools that block their thread, which a drop cannot stop. Other tools are dropped themselves. A run
-    /// without a guard ([`guarded`](Self::guarded)) is never cancelled.
-    ///
-    /// # Example
-    /// ```
-    /// # use advisor_core::{CallKey, Progress, ToolCall, ToolInvocation, Turn, TurnId};
-    /// # let turn = Turn::new(TurnId::random());
-    /// # let key = CallKey::new(turn.id().clone(), 1, 0);
-    /// # let call = ToolCall::new("c1", "weather", "{}");
-    /// # let invocation = ToolInvocation::new(call, serde_json::json!({}), key, Progress::ignored(), turn);
-    /// let (invocation, guard) = invocation.guarded();
-    /// assert!(!invocation.is_cancelled());
-    /// drop(guard);
-    /// assert!(invocation.is_cancelled());
-    /// ```
+    /// It is for tools that block their thread, which a drop cannot stop. Other tools are dropped themselves. Without a
+    /// receiver of its [progress](Progress::channel), it is not known: a run with [`Progress::ignored`] never is.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
-        self.run.as_ref().is_some_and(|run| run.strong_count() == 0)
+        self.progress.0.as_ref().is_some_and(mpsc::Sender::is_closed)
     }
 
     /// Parses the arguments into a type of the tool.
@@ -85,12 +47,12 @@ impl ToolInvocation {
     /// # Example
     /// ```
     /// # use advisor_core::{CallKey, Progress, ToolCall, ToolInvocation, Turn, TurnId};
-    /// # use serde_json::json;
     /// # let turn = Turn::new(TurnId::random());
     /// # let key = CallKey::new(turn.id().clone(), 1, 0);
     /// # let call = ToolCall::new("c1", "weather", r#"{"days": [1, "two"]}"#);
     /// # let arguments = call.parsed_arguments()?;
-    /// # let invocation = ToolInvocation::new(call, arguments, key, Progress::ignored(), turn);
+    /// # let progress = Progress::ignored();
+    /// # let invocation = ToolInvocation { call, arguments, key, progress, turn, conversation: None };
     /// #[derive(Debug, serde::Deserialize)]
     /// struct Weather {
     ///     days: Vec<u8>,
@@ -123,7 +85,8 @@ impl Progress {
         Self(None)
     }
 
-    /// Creates a progress and its receiver; at most `capacity` reports are buffered.
+    /// Creates a progress and its receiver; at most `capacity` reports are buffered. A run whose receiver is dropped is
+    /// [cancelled](ToolInvocation::is_cancelled).
     #[must_use]
     pub fn channel(capacity: usize) -> (Self, mpsc::Receiver<Part>) {
         let (sender, receiver) = mpsc::channel(capacity.max(1));

@@ -67,7 +67,7 @@ async fn started(
     let turn = Turn::new(TurnId::random());
     let key = advisor_core::CallKey::new(turn.id().clone(), 1, 0);
     let call = ToolCall::new("c1", "ask", arguments.to_string());
-    async move { tool.run(ToolInvocation::new(call, arguments, key, progress, turn)).await }
+    async move { tool.run(ToolInvocation { call, arguments, key, progress, turn, conversation: None }).await }
 }
 
 fn text(result: Result<ToolOutput, ToolError>) -> String {

@@ -386,7 +386,14 @@ async fn law_r1_progress_does_not_keep_a_call_for_ever() {
     let key = advisor_core::CallKey::new(turn.id().clone(), 1, 0);
     let call = advisor_core::ToolCall::new("c1", "report_for_ever", "{}");
     let progress = advisor_core::Progress::ignored();
-    let run = tool.run(advisor_core::ToolInvocation::new(call, json!({}), key, progress, turn));
+    let run = tool.run(advisor_core::ToolInvocation {
+        call,
+        arguments: json!({}),
+        key,
+        progress,
+        turn,
+        conversation: None,
+    });
     let error = timeout(LIMIT * 2, run).await.expect("the call ends").unwrap_err();
     let text = "stopped: the server `files` did not end the call within 600 s; the outcome is unknown";
     assert_eq!(&**error.text(), text);

@@ -14,7 +14,7 @@ use crate::{Error, TurnId};
 /// drop or a crash is answered by memory, and the model decides how to continue. The same holds when a turn is
 /// submitted again under its id and continues. Calls come a second time only if a caller passes the answer of an
 /// earlier run to the loop again. An advisor for a durable engine does so. Then the effect decides; see
-/// [`Turn::note_repeated`](crate::Turn::note_repeated).
+/// [`TurnFacts::repeated`](crate::TurnFacts::repeated).
 ///
 /// | the tool declares | before it runs | a call of a repeated answer |
 /// | --- | --- | --- |

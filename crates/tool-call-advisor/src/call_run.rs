@@ -202,5 +202,5 @@ fn is_first(turn: &Turn, key: &CallKey, tool: &dyn Tool) -> bool {
     if tool.definition().effect != Some(Effect::AtMostOnce) {
         return true;
     }
-    turn.note_started(key.clone())
+    turn.facts(|facts| facts.started.insert(key.clone()))
 }

@@ -15,7 +15,7 @@ async fn law_t3_approved_call_has_turn_and_bounds() {
     struct User(&'static str);
     let pay = FnTool::with_invocation(definition("pay"), |call: ToolInvocation| async move {
         let user = call.turn.extensions().get::<User>().unwrap().0;
-        let bounds = call.turn.nested_bounds().unwrap();
+        let bounds = call.turn.facts(|facts| facts.nested_bounds).unwrap();
         assert_eq!((call.conversation.unwrap().conversation(), bounds.depth), ("c", 1));
         let left = bounds.deadline.unwrap() - Instant::now();
         if call.arguments["cents"] == 3 {
@@ -123,7 +123,7 @@ fn limited(
     model: &ScriptedModel,
 ) -> ChatClient {
     let pay = FnTool::with_invocation(definition("pay"), |call: ToolInvocation| async move {
-        let bounds = call.turn.nested_bounds().unwrap();
+        let bounds = call.turn.facts(|facts| facts.nested_bounds).unwrap();
         Ok(ToolOutput::from(format!("paid, {:?} left", bounds.calls)))
     });
     let tool_loop = ToolCallAdvisor::builder().hooks(AskToPay).limits(limits).build().unwrap();

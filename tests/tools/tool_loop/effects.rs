@@ -142,9 +142,7 @@ impl TurnRecorder for Recorder {
     async fn record(&self, record: &Record) -> Result<()> {
         if let (Step::Started(starts), Some(turn)) = (&record.step, self.0.upgrade()) {
             let known = starts.iter().filter(|start| self.1.contains(&start.key));
-            for start in known {
-                turn.note_started(start.key.clone());
-            }
+            turn.facts(|facts| facts.started.extend(known.map(|start| start.key.clone())));
         }
         Ok(())
     }
@@ -157,13 +155,11 @@ impl Remembers {
             let known = Arc::clone(&known);
             async move {
                 let started = known.started.clone();
-                known.repeated.into_iter().for_each(|round| request.turn.note_repeated(round));
+                request.turn.facts(|facts| facts.repeated.extend(known.repeated));
                 if known.at_announcement {
                     request.turn.add_recorder(Arc::new(Recorder(Arc::downgrade(&request.turn), started)));
                 } else {
-                    for key in started {
-                        request.turn.note_started(key);
-                    }
+                    request.turn.facts(|facts| facts.started.extend(started));
                 }
                 next.next_stream(request).await
             }

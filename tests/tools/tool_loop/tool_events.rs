@@ -109,7 +109,7 @@ async fn law_t2_t5_call_started_before_has_no_started_event() {
     let client = client(&model, streaming(ToolCallStreaming::All)).tool(charge).build().unwrap();
     let stream = client.prompt().user("go").stream();
     let key = CallKey::new(stream.turn().id().clone(), 1, 0);
-    stream.turn().note_started(key);
+    stream.turn().facts(|facts| facts.started.insert(key));
     assert_eq!(events(&read(stream).await), ["c1 already_started"]);
 }
 

@@ -125,7 +125,7 @@ impl Prompt {
     /// }
     /// ```
     pub fn inside(self, call: &ToolInvocation) -> Self {
-        Self { inherited_bounds: call.turn.nested_bounds(), ..self }
+        Self { inherited_bounds: call.turn.facts(|facts| facts.nested_bounds), ..self }
     }
 
     /// Sets options of this turn; they take precedence over the client's.
@@ -219,7 +219,7 @@ impl Prompt {
     pub fn stream(self) -> TurnStream {
         let turn = Turn::new(self.turn.clone().unwrap_or_else(TurnId::random));
         self.extensions.iter().for_each(|leave| leave(&turn));
-        self.inherited_bounds.into_iter().for_each(|bounds| turn.inherit_bounds(bounds));
+        turn.facts(|facts| facts.inherited_bounds = self.inherited_bounds);
         let (on_drop, spawner) = (self.on_drop, self.defaults.spawner.clone());
         let begin = self.prepare(Arc::clone(&turn)).map(Box::new);
         let stream = TurnStream::new(turn, begin).with_on_drop(on_drop);

@@ -49,7 +49,6 @@ struct State {
     /// The answer whose tools may be running, and its round.
     running: Option<(u32, Message)>,
     replacements: Replacements,
-    earlier_rounds: Vec<EarlierRound>,
     contexts: Vec<Message>,
     /// The message of the user that they stand before.
     context_place: Option<Message>,
@@ -57,19 +56,46 @@ struct State {
     rejections: Vec<BoxFuture<'static, ()>>,
     /// The last part of a position that was given to an added block, by the position's first part.
     parts: BTreeMap<BlockId, u32>,
-    started: HashSet<CallKey>,
-    /// The rounds whose answers repeat those of an earlier run.
-    repeated: HashSet<u32>,
-    requested_end: Option<Limit>,
-    is_last_answer: bool,
-    was_answered_before: bool,
-    inherited_bounds: Option<NestedBounds>,
-    nested_bounds: Option<NestedBounds>,
+    facts: TurnFacts,
+}
+
+/// What the tool loop of a turn, its memory and its budgets tell one another; see [`Turn::facts`].
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct TurnFacts {
+    /// The calls whose starts are recorded, so that they are not run again.
+    ///
+    /// A turn that was interrupted and is submitted again under its id runs a second time. An advisor that knows the
+    /// calls of the earlier run adds them before the loop reaches them. A recorder can do so at [`Step::Started`]. The
+    /// loop adds the calls that it starts.
+    pub started: HashSet<CallKey>,
+    /// The rounds whose answers repeat those of an earlier run, so that any of their calls may have been started then.
+    ///
+    /// Calls of tools that declare no [`Effect`](crate::Effect) are not run again. Such an answer must keep its round
+    /// number, so that its calls keep their keys.
+    pub repeated: HashSet<u32>,
+    /// The rounds that an earlier run of the turn has stored, in order, from a memory. A tool loop takes and emits them
+    /// before its first round, so that what a reader of the turn is shown is what is stored.
+    pub earlier_rounds: Vec<EarlierRound>,
+    /// Whether the turn was answered when it was submitted before. A memory sets it before it returns the stored answer.
+    ///
+    /// A tool loop then ends the turn with that answer and runs none of its calls: those without a result in the answer's
+    /// [transcript](ChatResponse::transcript) are the caller's. Whether they still wait, the memory knows
+    /// ([`pending_calls`](crate::ChatClient::pending_calls)).
+    pub answered_before: bool,
+    /// The limit with which an advisor has [asked](Turn::request_end) to end the turn.
+    pub requested_end: Option<Limit>,
+    /// Whether the tool loop asks for the last answer of the turn, without tools. An advisor that lets no call of the
+    /// model pass after it asked to end the turn, such as a budget, lets one answer pass then.
+    pub is_last_answer: bool,
+    /// The bounds of a turn inside a tool, as the outer turn left them.
+    pub inherited_bounds: Option<NestedBounds>,
+    /// What the turn leaves to the turns inside its tools, once the tool loop has stated it.
+    pub nested_bounds: Option<NestedBounds>,
 }
 
 /// A stored round of a turn that stopped and is submitted again.
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
 pub struct EarlierRound {
     /// The answer, under the number of its round.
     pub response: ChatResponse,
@@ -77,20 +103,11 @@ pub struct EarlierRound {
     pub results: Vec<ToolResult>,
 }
 
-impl EarlierRound {
-    /// Creates a round whose calls have no results yet.
-    #[must_use]
-    pub fn new(response: ChatResponse) -> Self {
-        Self { response, results: Vec::new() }
-    }
-}
-
 /// What a turn leaves to the turns inside its tools.
 ///
-/// The tool loop states it before the tools of a round start ([`Turn::set_nested_bounds`]).
+/// The tool loop states it before the tools of a round start ([`TurnFacts::nested_bounds`]).
 /// [`Prompt::inside`](crate::Prompt::inside) passes it on. Turns that run side by side each get what was left then.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct NestedBounds {
     /// The time at which the outer turn ends.
     pub deadline: Option<Instant>,
@@ -100,14 +117,6 @@ pub struct NestedBounds {
     pub calls: Option<u32>,
     /// The number of turns around the inner turn, at least 1.
     pub depth: u32,
-}
-
-impl NestedBounds {
-    /// Creates bounds for turns with `depth` turns around them, and without further limits.
-    #[must_use]
-    pub fn at_depth(depth: u32) -> Self {
-        Self { depth, ..Self::default() }
-    }
 }
 
 impl Turn {
@@ -142,6 +151,21 @@ impl Turn {
     pub fn number_rounds_above(&self, round: u32) {
         let mut state = self.lock();
         state.rounds = state.rounds.max(round);
+    }
+
+    /// Reads or changes the facts of this turn. `with` must not use the turn.
+    ///
+    /// # Example
+    /// ```
+    /// use advisor_core::{CallKey, Turn, TurnId};
+    ///
+    /// let turn = Turn::new(TurnId::random());
+    /// let key = CallKey::new(turn.id().clone(), 1, 0);
+    /// assert!(turn.facts(|facts| facts.started.insert(key)));
+    /// assert!(!turn.facts(|facts| facts.is_last_answer));
+    /// ```
+    pub fn facts<R>(&self, with: impl FnOnce(&mut TurnFacts) -> R) -> R {
+        with(&mut self.lock().facts)
     }
 
     /// Returns the values that advisors and tools of this turn share, one per type.
@@ -245,34 +269,6 @@ impl Turn {
     /// The calls of `last` itself are client-side.
     pub(crate) fn results_of_interrupted(&self, last: &Message) -> Option<(u32, Vec<Message>)> {
         self.lock().results_of_interrupted(&self.id, last)
-    }
-
-    /// Notes the rounds that an earlier run of the turn has stored, in order. A memory calls it when the turn continues.
-    pub fn note_earlier_rounds(&self, rounds: Vec<EarlierRound>) {
-        self.lock().earlier_rounds = rounds;
-    }
-
-    /// Takes the rounds of an earlier run. A tool loop emits them before its first round, so that what a reader of the
-    /// turn is shown is what is stored.
-    #[must_use]
-    pub fn take_earlier_rounds(&self) -> Vec<EarlierRound> {
-        mem::take(&mut self.lock().earlier_rounds)
-    }
-
-    /// Notes that the turn was answered when it was submitted before. A memory calls it before it returns the stored
-    /// answer.
-    ///
-    /// A tool loop then ends the turn with that answer and runs none of its calls: those without a result in the answer's
-    /// [transcript](ChatResponse::transcript) are the caller's. Whether they still wait, the memory knows
-    /// ([`pending_calls`](crate::ChatClient::pending_calls)).
-    pub fn note_answered_before(&self) {
-        self.lock().was_answered_before = true;
-    }
-
-    /// Checks whether the turn was answered when it was submitted before.
-    #[must_use]
-    pub fn was_answered_before(&self) -> bool {
-        self.lock().was_answered_before
     }
 }
 
@@ -406,37 +402,6 @@ impl Turn {
     }
 }
 
-/// Its calls.
-impl Turn {
-    /// Notes that the start of this call is recorded, so that it is not run again. Returns false if that was known.
-    ///
-    /// A turn that was interrupted and is submitted again under its id runs a second time. An advisor that knows the
-    /// calls of the earlier run notes them here before the loop reaches them. A recorder can do so at
-    /// [`Step::Started`]. The loop adds the calls that it starts.
-    pub fn note_started(&self, key: CallKey) -> bool {
-        self.lock().started.insert(key)
-    }
-
-    /// Checks whether the start of this call is recorded.
-    #[must_use]
-    pub fn is_started(&self, key: &CallKey) -> bool {
-        self.lock().started.contains(key)
-    }
-
-    /// Notes that the answer of this round repeats one of an earlier run, so that any of its calls may have been
-    /// started then. Calls of tools that declare no [`Effect`](crate::Effect) are not run again. The answer must
-    /// keep its round number, so that its calls keep their keys.
-    pub fn note_repeated(&self, round: u32) {
-        self.lock().repeated.insert(round);
-    }
-
-    /// Checks whether the answer of this round repeats one of an earlier run.
-    #[must_use]
-    pub fn is_repeated(&self, round: u32) -> bool {
-        self.lock().repeated.contains(&round)
-    }
-}
-
 /// Its bounds.
 impl Turn {
     /// Asks the tool loop to end the turn at the next boundary of a round. Only the first request counts.
@@ -450,49 +415,10 @@ impl Turn {
     ///
     /// let turn = Turn::new(TurnId::random());
     /// turn.request_end(Limit::Other("the budget of 10000 tokens".into()));
-    /// assert!(turn.requested_end().is_some());
+    /// assert!(turn.facts(|facts| facts.requested_end.is_some()));
     /// ```
     pub fn request_end(&self, limit: Limit) {
-        self.lock().requested_end.get_or_insert(limit);
-    }
-
-    /// Returns the limit with which an advisor has asked to end the turn, if one has.
-    #[must_use]
-    pub fn requested_end(&self) -> Option<Limit> {
-        self.lock().requested_end.clone()
-    }
-
-    /// Notes that the tool loop asks for the last answer of the turn, without tools.
-    pub fn note_last_answer(&self) {
-        self.lock().is_last_answer = true;
-    }
-
-    /// Checks whether the tool loop asks for the last answer of the turn, without tools. An advisor that lets no call of
-    /// the model pass after it [asked to end](Self::request_end) the turn, such as a budget, lets one answer pass then.
-    #[must_use]
-    pub fn is_last_answer(&self) -> bool {
-        self.lock().is_last_answer
-    }
-
-    /// States what the turn leaves to the turns inside its tools.
-    pub fn set_nested_bounds(&self, bounds: NestedBounds) {
-        self.lock().nested_bounds = Some(bounds);
-    }
-
-    /// Returns what the turn leaves to the turns inside its tools, once the tool loop has stated it.
-    #[must_use]
-    pub fn nested_bounds(&self) -> Option<NestedBounds> {
-        self.lock().nested_bounds
-    }
-
-    pub(crate) fn inherit_bounds(&self, bounds: NestedBounds) {
-        self.lock().inherited_bounds = Some(bounds);
-    }
-
-    /// Returns the bounds of a turn inside a tool, as the outer turn left them.
-    #[must_use]
-    pub fn inherited_bounds(&self) -> Option<NestedBounds> {
-        self.lock().inherited_bounds
+        self.lock().facts.requested_end.get_or_insert(limit);
     }
 }
 
@@ -535,7 +461,7 @@ impl State {
     fn results_of_interrupted(&self, turn: &TurnId, last: &Message) -> Option<(u32, Vec<Message>)> {
         let (round, answer) = self.running.as_ref().filter(|(_, answer)| !answer.is_same(last))?;
         let result = |(position, call): (u32, &ToolCall)| {
-            let is_started = self.started.contains(&CallKey::new(turn.clone(), *round, position));
+            let is_started = self.facts.started.contains(&CallKey::new(turn.clone(), *round, position));
             let text = if is_started { VERIFY_BEFORE_RETRYING } else { OUTCOME_UNKNOWN };
             Message::tool(ToolResult::error(call, text))
         };

@@ -110,7 +110,7 @@ pub enum Step {
     ///
     /// The record has no messages. It follows the answer that made the calls, at most once per round, in call
     /// order. Calls that are denied or have bad arguments are not included. A recorder that knows of a start in an
-    /// earlier run of the turn [notes](crate::Turn::note_started) the call in the turn, or fails.
+    /// earlier run of the turn [notes](crate::TurnFacts::started) the call in the turn, or fails.
     Started(Vec<CallStart>),
     /// The results of all calls of a round, in call order.
     Results,

@@ -177,11 +177,11 @@ impl TurnState {
     /// not stored need no number.
     pub(crate) fn report_earlier_run(&mut self, turn: &Turn) {
         let Some((version, earlier)) = &mut self.resumed else { return };
-        turn.note_earlier_rounds(std::mem::take(&mut earlier.rounds));
         turn.number_rounds_above(earlier.rounds_at(*version));
-        for key in &self.started {
-            turn.note_started(key.clone());
-        }
+        turn.facts(|facts| {
+            facts.earlier_rounds = std::mem::take(&mut earlier.rounds);
+            facts.started.extend(self.started.iter().cloned());
+        });
     }
 
     /// Makes a write the next one to append.

@@ -69,7 +69,8 @@ impl EarlierRun {
             let last = self.rounds.last().map_or(0, |last| last.response.round());
             let reason = if has_calls(message) { FinishReason::ToolCalls } else { FinishReason::Stop };
             let round = round.unwrap_or_else(|| last.saturating_add(1));
-            self.rounds.push(EarlierRound::new(ChatResponse::new(round, message.clone(), reason)));
+            let response = ChatResponse::new(round, message.clone(), reason);
+            self.rounds.push(EarlierRound { response, results: Vec::new() });
         }
     }
 
@@ -120,7 +121,7 @@ impl StoredTurn {
 /// Returns the answer of a turn that is submitted again, under its original round.
 pub(crate) fn given_again(answer: ChatResponse, turn: &Turn) -> ChatResponse {
     turn.number_rounds_above(answer.round().saturating_sub(1));
-    turn.note_answered_before();
+    turn.facts(|facts| facts.answered_before = true);
     answer
 }
 

@@ -68,7 +68,7 @@ impl Accounts {
 
     /// Notes that an answer of the turn is complete, and the limit that its account has reached by then.
     pub(super) fn note_answer(self: &Arc<Self>, turn: &Turn, reached: Option<Limit>) {
-        let is_last = turn.is_last_answer();
+        let is_last = turn.facts(|facts| facts.is_last_answer);
         self.with_entry(turn, |entry| {
             entry.ended = reached.or_else(|| entry.ended.take());
             entry.has_last_answer |= is_last;
@@ -77,7 +77,7 @@ impl Accounts {
 
     /// Returns the limit for which a turn that has begun may not call the model. A tool loop may ask for one last answer.
     pub(super) fn refusal(self: &Arc<Self>, turn: &Turn) -> Option<Limit> {
-        let is_last = turn.is_last_answer();
+        let is_last = turn.facts(|facts| facts.is_last_answer);
         self.with_entry(turn, |entry| entry.ended.clone().filter(|_| entry.has_last_answer || !is_last))?
     }
 

@@ -76,10 +76,13 @@ impl ToolPlan {
     /// Refuses the calls that were, or may have been, started before.
     pub(crate) fn refuse(&mut self, turn: &Turn) {
         for planned in &mut self.0 {
+            let (is_started, is_repeated) = turn.facts(|facts| {
+                (facts.started.contains(&planned.key), facts.repeated.contains(&planned.key.round))
+            });
             let is_silent = || planned.ready().is_some_and(|ready| ready.tool.definition().effect.is_none());
-            if planned.is_tried() && turn.is_started(&planned.key) {
+            if planned.is_tried() && is_started {
                 planned.fate = Fate::NotStarted(NotStarted::AlreadyStarted(VERIFY_BEFORE_RETRYING));
-            } else if is_silent() && turn.is_repeated(planned.key.round) {
+            } else if is_silent() && is_repeated {
                 planned.fate = Fate::NotStarted(NotStarted::AlreadyStarted(OUTCOME_UNKNOWN));
             }
         }

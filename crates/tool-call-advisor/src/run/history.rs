@@ -139,7 +139,7 @@ impl LoopRun {
         }
         let (mode, tool_events) = (self.config.streaming, self.config.tool_events);
         let filter = Filter { mode, tool_events, certain: false };
-        let rounds = self.request.turn.take_earlier_rounds();
+        let rounds = self.request.turn.facts(|facts| std::mem::take(&mut facts.earlier_rounds));
         opened.led_by(rounds.iter().flat_map(|round| chunks_of(round, filter)).collect())
     }
 }

@@ -124,7 +124,7 @@ impl LoopRun {
         }
         if self.closing.is_some() {
             self.request.options.tool_choice = Some(ToolChoice::None);
-            self.request.turn.note_last_answer();
+            self.request.turn.facts(|facts| facts.is_last_answer = true);
         }
         self.counts.rounds = round;
         let span = tracing::info_span!("round", round);
@@ -253,7 +253,7 @@ impl ToolLimits {
 /// # Errors
 /// If too many turns are around this one.
 pub(crate) fn limits_of(config: &Config, turn: &Turn) -> Result<Arc<ToolLimits>> {
-    match turn.inherited_bounds() {
+    match turn.facts(|facts| facts.inherited_bounds) {
         Some(outer) => config.limits.within(outer).map(Arc::new),
         None => Ok(Arc::clone(&config.limits)),
     }
@@ -262,12 +262,14 @@ pub(crate) fn limits_of(config: &Config, turn: &Turn) -> Result<Arc<ToolLimits>>
 /// States what a turn with these limits leaves to turns inside its tools.
 pub(crate) fn state_bounds(turn: &Turn, limits: &ToolLimits, deadline: Option<Instant>, counts: &Counts) {
     let left = |limit: Option<u32>, used: u32| limit.map(|limit| limit.saturating_sub(used));
-    let depth = turn.inherited_bounds().map_or(0, |outer| outer.depth);
-    let mut bounds = NestedBounds::at_depth(depth.saturating_add(1));
-    bounds.deadline = deadline;
-    bounds.rounds = left(limits.rounds, counts.rounds);
-    bounds.calls = left(limits.calls, counts.calls);
-    turn.set_nested_bounds(bounds);
+    turn.facts(|facts| {
+        facts.nested_bounds = Some(NestedBounds {
+            deadline,
+            rounds: left(limits.rounds, counts.rounds),
+            calls: left(limits.calls, counts.calls),
+            depth: facts.inherited_bounds.map_or(1, |outer| outer.depth.saturating_add(1)),
+        });
+    });
 }
 
 /// The decided calls of a turn, which its loop counts. An extension of the turn.
@@ -281,7 +283,7 @@ struct DecidedCalls {
 /// Notes the decided calls for the loop of their turn, and states what they leave to turns inside their tools. Returns
 /// the time at which the turn ends.
 pub(crate) fn note_decided(turn: &Turn, limits: &ToolLimits, counts: Counts) -> Option<Instant> {
-    let stated = turn.nested_bounds().and_then(|stated| stated.deadline);
+    let stated = turn.facts(|facts| facts.nested_bounds?.deadline);
     // A memory outside the loop runs the calls before the loop sets its time.
     let deadline = stated.or_else(|| limits.deadline());
     state_bounds(turn, limits, deadline, &counts);
@@ -325,7 +327,7 @@ impl LoopRun {
 
     /// Returns the limit at which the turn is to end, if one is reached or was set by an advisor.
     pub(super) fn limit_reached(&self) -> Option<Limit> {
-        let requested = || self.request.turn.requested_end();
+        let requested = || self.request.turn.facts(|facts| facts.requested_end.clone());
         self.time_is_over().or_else(|| self.closing.clone()).or_else(requested)
     }
 

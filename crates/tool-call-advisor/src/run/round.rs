@@ -34,7 +34,7 @@ impl LoopRun {
     }
 
     async fn steer(&mut self, answer: &ChatResponse) -> Result<Outcome> {
-        if self.request.turn.was_answered_before() {
+        if self.request.turn.facts(|facts| facts.answered_before) {
             return self.end_answered_before(answer).await;
         }
         let steered = self.config.hooks.after_round(answer.clone(), self.counts.rounds).await?;
@@ -219,9 +219,7 @@ impl LoopRun {
         turn.record(&Record::new(round, Step::Started(starts.clone()), Vec::new())).await?;
         // A recorder may have added starts that only it knew.
         plan.refuse(turn);
-        for start in starts {
-            turn.note_started(start.key);
-        }
+        turn.facts(|facts| facts.started.extend(starts.into_iter().map(|start| start.key)));
         Ok(())
     }
 

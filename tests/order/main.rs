@@ -26,7 +26,6 @@ mod middle_advisors;
 mod ordering;
 mod panics;
 mod ready_chunks;
-mod shared_turn;
 mod side_tasks;
 mod spans;
 mod stream_policy;

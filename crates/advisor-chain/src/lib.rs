@@ -52,10 +52,9 @@ pub mod chain {
     pub use advisor_core::{
         AWAY_AFTER, Attempts, Backoff, BoxError, CatchPanics, ChainBuilder, ChunkEditor, ContextFn,
         EditedChunks, Embedding, EmbeddingModel, Extensions, FallbackModel, FromFn, HoldBack, IntoId,
-        KeptChunks, NestedBounds, OnDrop, OnUnread, OncePerTurn, ParallelToolCalls, PendingText, Plan,
-        ReaderError, Record, ResponseFormat, SchemaSupport, SharedTurn, Spawner, Step, StreamItem,
-        TextStream, TurnEnd, TurnHandle, TurnReader, TurnRecorder, TurnResponse, Waits, context_fn,
-        drop_caught, text_with_sources, wait_in_words,
+        NestedBounds, OnDrop, OncePerTurn, ParallelToolCalls, PendingText, Plan, Record, ResponseFormat,
+        SchemaSupport, Spawner, Step, StreamItem, TextStream, TurnEnd, TurnHandle, TurnRecorder,
+        TurnResponse, Waits, context_fn, drop_caught, text_with_sources, wait_in_words,
     };
 }
 
@@ -64,8 +63,8 @@ pub mod tools {
     #[doc(inline)]
     pub use advisor_core::{
         CallKey, CallRunner, CallStart, ClientSideCall, DecidedCall, Decision, DecisionProblem, Decisions,
-        Effect, Leniency, OUTCOME_UNKNOWN, PendingCall, PendingCalls, Progress, ResolvedTools,
-        ToolError, ToolInvocation, ToolOutput, ToolSet, ToolsFn, VERIFY_BEFORE_RETRYING, Verdict, tools_fn,
+        Effect, Leniency, OUTCOME_UNKNOWN, PendingCall, PendingCalls, Progress, ResolvedTools, ToolError,
+        ToolInvocation, ToolOutput, ToolSet, ToolsFn, VERIFY_BEFORE_RETRYING, Verdict, tools_fn,
     };
     #[cfg(feature = "tools")]
     #[doc(inline)]

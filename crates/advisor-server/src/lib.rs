@@ -57,3 +57,4 @@ pub use relay::RedisRelay;
 pub use relay::{Appended, Begun, RelayError, RunBatch, RunEnd, RunPage, RunState, TurnRelay, TurnRun};
 pub use serve::serve;
 pub use server::ChatServer;
+pub use turns::shared::{KeptChunks, OnUnread, ReaderError, SharedTurn, TurnReader};

@@ -83,7 +83,8 @@ impl TurnHandle {
     }
 
     /// Checks whether the turn was ever cancelled, also one that has ended nevertheless.
-    pub(crate) fn is_cancelled(&self) -> bool {
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
         self.control.is_requested()
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use advisor_core::{Chunk, ReaderError};
+use advisor_core::Chunk;
 use advisor_sse::{Encoder, Encoding, Failure, Frames};
 use axum::body::Body;
 use axum::response::Response;
@@ -14,6 +14,7 @@ use tracing::Span;
 use crate::refusal::{Refusal, log_failure};
 use crate::relay::reader::TurnReading;
 use crate::request_id::RequestId;
+use crate::shared_turn::ReaderError;
 
 /// The time within which a failure of the first request is a status. The stream reports a later one, so that no proxy
 /// waits too long for the headers.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use advisor_core::{ConversationKey, OnDrop, OnUnread, Result, SharedTurn, TurnId, TurnReader};
+use advisor_core::{ConversationKey, OnDrop, Result, TurnId};
 use futures::StreamExt;
 use tokio::sync::{Semaphore, watch};
 use tokio::time::{sleep, timeout};
@@ -15,6 +15,7 @@ use crate::refusal::{Refusal, log_failure};
 use crate::relay::reader::RelayLink;
 use crate::relay::reader::{POLL_INTERVAL, TurnReading, read_remote};
 use crate::relay::{Begun, RunState, TurnRun};
+use crate::shared_turn::{OnUnread, SharedTurn, TurnReader};
 
 /// The place of a turn: this process or another one.
 pub(super) enum TurnPlace {

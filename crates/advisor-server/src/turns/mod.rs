@@ -10,9 +10,7 @@ pub(crate) mod run;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use advisor_core::{
-    ConversationKey, Error, ErrorKind, KeptChunks, Message, OnDrop, SharedTurn, Spawner, TurnId, TurnStream,
-};
+use advisor_core::{ConversationKey, Error, ErrorKind, Message, OnDrop, Spawner, TurnId, TurnStream};
 use chat_memory_advisor::MemoryReceipt;
 use futures::StreamExt;
 use futures::future::BoxFuture;
@@ -28,6 +26,7 @@ use crate::refusal::Refusal;
 use crate::relay::TurnRelay;
 use crate::relay::reader::RelayLink;
 use crate::relay::reader::TurnReading;
+use crate::shared_turn::{KeptChunks, SharedTurn};
 use crate::turns::run::OnDisconnect;
 use crate::turns::run::Said;
 use crate::turns::run::{Slot, Slots};
@@ -161,7 +160,7 @@ impl Turns {
         let receipt = MemoryReceipt::new();
         let stream = stream(receipt.clone());
         let on_unread = asked.on_disconnect.on_unread(stream.on_drop());
-        let turn = SharedTurn::start_with(stream, &spawner, on_unread, kept);
+        let turn = SharedTurn::start(stream, &spawner, on_unread, kept);
         let run = Run { turn: turn.clone(), receipt, id: asked.id };
         let relayed = relaying.map(|relaying| self.relay(relaying, run.clone())).unwrap_or_default();
         let (key, tenant) = (asked.key, asked.key.0.tenant());

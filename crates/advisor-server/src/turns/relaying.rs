@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use advisor_core::{Chunk, Error, OnDrop, ReaderError, Result, StreamItem, TurnReader, text_with_sources};
+use advisor_core::{Chunk, Error, OnDrop, Result, StreamItem, text_with_sources};
 use futures::{FutureExt, StreamExt};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
@@ -12,6 +12,7 @@ use tokio::time::{sleep, timeout};
 use super::run::Run;
 use crate::relay::reader::RelayLink;
 use crate::relay::{Appended, Begun, RunBatch, RunEnd, TurnRun};
+use crate::shared_turn::{ReaderError, TurnReader};
 
 /// The silence after which the owner of a turn renews it, and learns whether it was asked to stop.
 const RENEW_INTERVAL: Duration = Duration::from_secs(1);

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::future::ready;
 use std::sync::Arc;
 
-use advisor_core::{Chunk, Error, Message, MessageContent, OnDrop, OnUnread, SharedTurn, Text};
+use advisor_core::{Chunk, Error, Message, MessageContent, OnDrop, Text};
 use chat_memory_advisor::MemoryReceipt;
 use futures::{FutureExt, StreamExt};
 use sha2::{Digest, Sha256};
@@ -12,6 +12,7 @@ use tokio::sync::watch;
 
 use crate::access::limits::ServerLimits;
 use crate::refusal::may_begin_again;
+use crate::shared_turn::{OnUnread, SharedTurn};
 use crate::turns::IdOrigin;
 
 /// One run of a turn in this process.

@@ -50,6 +50,7 @@ mod results;
 mod retries;
 mod setting;
 mod settings;
+mod shared_turn;
 mod shutdown;
 mod slow_clients;
 mod tenants;

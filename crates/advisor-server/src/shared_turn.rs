@@ -6,10 +6,8 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
+use advisor_core::{BlockDelta, Chunk, Error, ErrorKind, OnDrop, Spawner, TurnHandle, TurnStream, json};
 use futures::{FutureExt, Stream, StreamExt};
-use message_aggregator::{BlockDelta, Chunk, json};
-
-use crate::{Error, ErrorKind, OnDrop, Spawner, TurnHandle, TurnStream};
 
 /// A running turn that several readers read, each from the chunk and at the pace that it chooses.
 ///
@@ -17,7 +15,7 @@ use crate::{Error, ErrorKind, OnDrop, Spawner, TurnHandle, TurnStream};
 /// reader can join late, or again after a broken connection.
 ///
 /// # Ordering
-/// Each reader receives the chunks in the order of the turn. [`Chunk::Completed`](crate::Chunk::Completed) reaches a
+/// Each reader receives the chunks in the order of the turn. [`Chunk::Completed`] reaches a
 /// reader after all work of inner advisors on the answer (law O3).
 ///
 /// # Cancellation
@@ -25,31 +23,25 @@ use crate::{Error, ErrorKind, OnDrop, Spawner, TurnHandle, TurnStream};
 /// [`handle`](Self::handle) cancels the turn for all of its readers.
 ///
 /// # Errors
-/// Readers receive the error of the turn, or [`ReaderError::Behind`](crate::ReaderError::Behind) if they are too slow.
+/// Readers receive the error of the turn, or [`ReaderError::Behind`] if they are too slow.
 ///
 /// # Example
 /// ```
-/// use advisor_core::{ChatClient, ChatModel, ChatRequest, ChatResponse, ChunkStream, FinishReason, Message, Result, SharedTurn, Spawner, async_trait};
+/// use advisor_core::{ChatClient, Result, Spawner};
+/// use advisor_server::{KeptChunks, OnUnread, SharedTurn};
+/// use advisor_testkit::{Answer, ScriptedModel};
 /// use futures::StreamExt;
-///
-/// struct Noon;
-/// #[async_trait]
-/// impl ChatModel for Noon {
-///     async fn stream(&self, request: ChatRequest) -> Result<ChunkStream> {
-///         Ok(ChunkStream::answer(ChatResponse::new(request.round, Message::assistant("Noon."), FinishReason::Stop)))
-///     }
-/// }
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<()> {
-/// let client = ChatClient::builder(Noon).build()?;
+/// let client = ChatClient::builder(ScriptedModel::new([Answer::from_text("Noon.")])).build()?;
 /// let turn = client.prompt().user("How late is it?").stream();
-/// let turn = SharedTurn::start(turn, &Spawner::tokio(tokio::runtime::Handle::current()));
+/// let spawner = Spawner::tokio(tokio::runtime::Handle::current());
+/// let turn = SharedTurn::start(turn, &spawner, OnUnread::Continue, KeptChunks::default());
 ///
 /// let first: Vec<_> = turn.read().collect().await;
-/// // The second reader joins after the end, behind the first chunk.
-/// let second: Vec<_> = turn.read_from(1).collect().await;
-/// assert_eq!(first.len(), second.len() + 1);
+/// // The second reader joins after the end.
+/// assert_eq!(first.len(), turn.read().count().await);
 /// # Ok(()) }
 /// ```
 #[derive(Debug, Clone)]
@@ -76,18 +68,12 @@ pub enum OnUnread {
 }
 
 impl SharedTurn {
-    /// Runs a turn in the spawner. It continues without readers.
-    #[must_use]
-    pub fn start(turn: TurnStream, spawner: &Spawner) -> Self {
-        Self::start_with(turn, spawner, OnUnread::default(), KeptChunks::default())
-    }
-
     /// Runs a turn in the spawner, with a policy for its last reader and bounds on the chunks that are kept.
     ///
     /// Beyond the bounds, the oldest chunks are dropped. A reader that has not read them yet ends with
-    /// [`ReaderError::Behind`](crate::ReaderError::Behind).
+    /// [`ReaderError::Behind`].
     #[must_use]
-    pub fn start_with(turn: TurnStream, spawner: &Spawner, on_unread: OnUnread, kept: KeptChunks) -> Self {
+    pub fn start(turn: TurnStream, spawner: &Spawner, on_unread: OnUnread, kept: KeptChunks) -> Self {
         let log = Mutex::new(Log::new(kept));
         let shared = Arc::new(Shared { log, handle: turn.handle(), on_unread });
         spawner.spawn(drive(turn, Ending(Arc::clone(&shared))).boxed());
@@ -96,12 +82,7 @@ impl SharedTurn {
 
     /// Returns a reader of the whole turn.
     pub fn read(&self) -> TurnReader {
-        self.read_from(0)
-    }
-
-    /// Returns a reader that begins with the chunk of this number.
-    pub fn read_from(&self, number: u64) -> TurnReader {
-        TurnReader::new(Arc::clone(&self.shared), number, ReaderRole::Reader)
+        TurnReader::new(Arc::clone(&self.shared), 0, ReaderRole::Reader)
     }
 
     /// Returns a reader that begins with the chunk of this number, and that the turn ignores.
@@ -142,12 +123,6 @@ impl SharedTurn {
     pub fn is_abandoned(&self) -> bool {
         self.shared.lock().is_abandoned()
     }
-
-    /// Returns the number of readers that exist.
-    #[must_use]
-    pub fn readers(&self) -> usize {
-        self.shared.lock().readers()
-    }
 }
 
 impl Shared {
@@ -159,9 +134,7 @@ impl Shared {
     fn leave(&self, reader: u64, role: ReaderRole) {
         let mut log = self.lock();
         if let (true, OnUnread::Cancel(mode)) = (log.leave(reader, role), self.on_unread) {
-            if !self.handle.is_cancelled() {
-                log.abandon();
-            }
+            log.is_abandoned |= !self.handle.is_cancelled();
             drop(log);
             self.handle.cancel(mode);
         }
@@ -202,12 +175,12 @@ impl Drop for Ending {
     }
 }
 
-/// Bounds of the chunks that a [`SharedTurn`](crate::SharedTurn) keeps for its readers. The oldest go first, and the
+/// Bounds of the chunks that a [`SharedTurn`] keeps for its readers. The oldest go first, and the
 /// newest one always stays.
 ///
 /// # Example
 /// ```
-/// use advisor_core::KeptChunks;
+/// use advisor_server::KeptChunks;
 ///
 /// let kept = KeptChunks { bytes: 1 << 20, ..KeptChunks::default() };
 /// assert_eq!((kept.chunks, kept.bytes), (1 << 18, 1 << 20));
@@ -245,7 +218,7 @@ fn bytes_of(chunk: &Chunk) -> usize {
     }
 }
 
-/// A reader of a [`SharedTurn`](crate::SharedTurn): a stream of its chunks, then at most one error.
+/// A reader of a [`SharedTurn`]: a stream of its chunks, then at most one error.
 ///
 /// A slow reader delays neither the turn nor other readers.
 #[derive(Debug)]
@@ -255,13 +228,7 @@ pub struct TurnReader {
     reader: u64,
     role: ReaderRole,
     next: u64,
-    progress: Progress,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Progress {
-    Reading,
-    Ended,
+    has_ended: bool,
 }
 
 /// The end of a [`TurnReader`] before the completion of its turn.
@@ -300,7 +267,7 @@ impl std::error::Error for ReaderError {
 impl TurnReader {
     fn new(shared: Arc<Shared>, number: u64, role: ReaderRole) -> Self {
         let reader = shared.lock().join(role);
-        Self { shared, reader, role, next: number, progress: Progress::Reading }
+        Self { shared, reader, role, next: number, has_ended: false }
     }
 
     /// Returns the number of the next chunk, counted from 0.
@@ -310,7 +277,7 @@ impl TurnReader {
     }
 
     fn end(&mut self, error: Option<ReaderError>) -> Poll<Option<Result<Chunk, ReaderError>>> {
-        self.progress = Progress::Ended;
+        self.has_ended = true;
         Poll::Ready(error.map(Err))
     }
 }
@@ -319,7 +286,7 @@ impl Stream for TurnReader {
     type Item = Result<Chunk, ReaderError>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        if self.progress == Progress::Ended {
+        if self.has_ended {
             return Poll::Ready(None);
         }
         let found = {
@@ -359,7 +326,8 @@ struct Log {
     first: u64,
     kept: KeptChunks,
     outcome: Option<Outcome>,
-    abandonment: Abandonment,
+    /// Whether the turn is cancelled because nobody reads it any more.
+    is_abandoned: bool,
     readers: usize,
     next_reader: u64,
     waiting: BTreeMap<u64, Waker>,
@@ -381,13 +349,6 @@ impl ReaderRole {
             Self::Observer => 0,
         }
     }
-}
-
-/// Whether the turn is cancelled because nobody reads it any more.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Abandonment {
-    Kept,
-    Abandoned,
 }
 
 /// The end of a turn.
@@ -419,7 +380,7 @@ impl Log {
             first: 0,
             kept,
             outcome: None,
-            abandonment: Abandonment::Kept,
+            is_abandoned: false,
             readers: 0,
             next_reader: 0,
             waiting: BTreeMap::new(),
@@ -454,11 +415,6 @@ impl Log {
         }
     }
 
-    /// Notes that the turn is cancelled because nobody reads it.
-    fn abandon(&mut self) {
-        self.abandonment = Abandonment::Abandoned;
-    }
-
     /// Checks whether the turn was abandoned, and neither completed nor failed before its cancellation took effect.
     fn is_abandoned(&self) -> bool {
         let other_end = match &self.outcome {
@@ -466,11 +422,7 @@ impl Log {
             Some(Outcome::Completed) => true,
             Some(Outcome::Failed(error)) => error.kind() != ErrorKind::Cancelled,
         };
-        self.abandonment == Abandonment::Abandoned && !other_end
-    }
-
-    fn readers(&self) -> usize {
-        self.readers
+        self.is_abandoned && !other_end
     }
 
     fn find(&self, number: u64) -> Found {

@@ -233,7 +233,7 @@ fn nameless(kind: &EntryKind) -> EntryKind {
             EntryKind::CallStarted(CallStart::new(nameless_key(key), call_id.clone()))
         }
         EntryKind::CallPending(PendingCall { key, definition, .. }) => {
-            EntryKind::CallPending(PendingCall::new(nameless_key(key), definition.clone()))
+            EntryKind::CallPending(PendingCall { key: nameless_key(key), definition: definition.clone() })
         }
         kind => kind.clone(),
     }

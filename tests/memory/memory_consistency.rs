@@ -466,7 +466,7 @@ async fn refused_content_is_left_out_of_later_requests_and_stays_stored() {
             .tool(screen())
             .advisor_in(phase, memory.clone());
         let client = client.build().unwrap();
-        let ask = |message: Message| client.prompt().message(message).conversation("c").call();
+        let ask = |message: Message| client.prompt().messages([message]).conversation("c").call();
         let key = ConversationKey::new("c").unwrap();
         assert_eq!(ask(Message::user("Hi")).await.unwrap().text(), "You said Hi");
 

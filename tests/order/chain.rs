@@ -64,7 +64,7 @@ async fn law_s7_one_chain_runs_many_times_also_at_once() {
     }
     assert_eq!(journal.count("a before"), 40);
     assert_eq!(journal.count("a after"), 40);
-    assert_eq!(chain.explain().names().count(), 2, "a chain is not used up");
+    assert_eq!(format!("{chain:?}"), r#"["a", "b"]"#, "a chain is not used up");
 }
 
 fn memory_in(phase: Phase) -> Placement {
@@ -129,18 +129,15 @@ fn advisors_beside_the_model_are_inside_all_others() {
         .advisor(named("guard", &journal))
         .build()
         .unwrap();
-    let plan = chain.explain();
-    let names: Vec<&str> = plan.names().collect();
-    assert_eq!(names, ["guard", "retry", "first", "second"]);
+    assert_eq!(format!("{chain:?}"), r#"["guard", "retry", "first", "second"]"#);
 }
 
 #[test]
 fn fallback_yields_to_advisor_of_same_role() {
-    let only = builder(0).fallback_advisor(ToolCallAdvisor::new()).build().unwrap();
-    assert_eq!(only.explain().names().count(), 1);
-    let both =
-        builder(0).fallback_advisor(ToolCallAdvisor::new()).advisor(ToolCallAdvisor::new()).build().unwrap();
-    assert_eq!(both.explain().names().count(), 1);
+    let builder = || ChatClient::builder(ScriptedModel::new([])).fallback_advisor(ToolCallAdvisor::new());
+    let loops = |client: ChatClient| format!("{:?}", client.chain());
+    assert_eq!(loops(builder().build().unwrap()), r#"["tool-call"]"#);
+    assert_eq!(loops(builder().advisor(ToolCallAdvisor::new()).build().unwrap()), r#"["tool-call"]"#);
 }
 
 #[test]

@@ -237,7 +237,7 @@ async fn ids_accept_keys_texts_and_options() {
     ] {
         let response = prompt.call().await.unwrap();
         assert_eq!(response.text(), format!("{:?} t", Some(&key)));
-        assert_eq!(response.turn().id(), &id);
+        assert_eq!(response.turn.id(), &id);
     }
     let response = prompt().conversation(None::<&str>).call().await.unwrap();
     assert_eq!(response.text(), "None t");

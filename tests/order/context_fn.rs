@@ -115,7 +115,7 @@ async fn context_stands_before_what_the_user_wrote() {
         .unwrap();
     let picture = Part::Image(Media::from_url("image/png", "https://example.org/a.png"));
     let said = Message::user_parts(vec![picture.clone(), Part::from("Weather?")]);
-    client.prompt().message(said).call().await.unwrap();
+    client.prompt().messages([said]).call().await.unwrap();
     let twice = "Weather?\nRead the question again: Weather?";
     let sent = Message::user_parts(vec![Part::from("one\n\ntwo"), picture, Part::from(twice)]);
     for prompt in model.prompts() {

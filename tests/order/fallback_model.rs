@@ -156,13 +156,6 @@ async fn error_not_caused_by_model_is_passed_on() {
         let error = Setting::new(model, ToolCallStreaming::TextOnly, Phase::Round).ask().await.unwrap_err();
         assert_eq!((error.kind(), second.calls()), (kind, 0));
     }
-    let limited = ErrorKind::RateLimited { retry_after: None };
-    let (first, second) = (ScriptedModel::new([Answer::refused(failed(limited))]), ScriptedModel::new([]));
-    let model = FallbackModel::new(first)
-        .with_fallback(second.clone())
-        .with_condition(|error| error.kind() == ErrorKind::Timeout);
-    let error = Setting::new(model, ToolCallStreaming::TextOnly, Phase::Round).ask().await.unwrap_err();
-    assert_eq!((error.kind(), second.calls()), (limited, 0));
 }
 
 #[tokio::test]

@@ -270,7 +270,7 @@ async fn caller_results_can_be_resent_after_model_failure() {
     let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
     // Without a loop, calls are the caller's.
     let client = ChatClient::builder(model.clone()).advisor(memory.clone()).build().unwrap();
-    let turn = |message: Message| client.prompt().message(message).conversation("c").call();
+    let turn = |message: Message| client.prompt().messages([message]).conversation("c").call();
     turn(Message::user("go")).await.unwrap();
     assert_eq!(turn(result("a")).await.unwrap_err().kind(), ErrorKind::Connection);
     assert_eq!(turn(result("a")).await.unwrap().text(), "Thanks.");

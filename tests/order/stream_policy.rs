@@ -183,7 +183,7 @@ async fn law_s6_denials_are_shown_in_every_mode() {
         let called = again.client.prompt().user("go").conversation("c").call().await.unwrap();
         assert_eq!(called.text(), response.text());
         assert_eq!(again.remembered().await, setting.remembered().await);
-        let denials: Denials = called.turn().extensions().get().unwrap();
+        let denials: Denials = called.turn.extensions().get().unwrap();
         let denied: Vec<_> = denials.0.iter().map(|denial| (denial.block.round, denial.kind)).collect();
         assert_eq!(denied, [(1, BlockKind::ToolCall), (2, BlockKind::ToolCall)]);
     }

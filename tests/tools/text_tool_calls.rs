@@ -263,7 +263,7 @@ async fn call_in_text_is_reported_or_recovered_beside_the_interface() {
     let reporting = setting(answers(), Phase::Round, Some(native.clone()));
     let response = reporting.client.prompt().user("Go.").conversation("c").call().await.unwrap();
     assert_eq!((response.text().as_str(), reporting.runs().len()), (text, 0));
-    let leaks: Leaks = response.turn().extensions().get().unwrap();
+    let leaks: Leaks = response.turn.extensions().get().unwrap();
     assert_eq!(leaks.0[0].format, TextFormat::Kimi);
     assert_eq!(reporting.model.prompts()[0].tools, ["look"]);
 

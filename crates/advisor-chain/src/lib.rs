@@ -50,11 +50,11 @@ pub mod messages {
 pub mod chain {
     #[doc(inline)]
     pub use advisor_core::{
-        AWAY_AFTER, Attempts, Backoff, BoxError, CatchPanics, ChainBuilder, ChunkEditor, ContextFn,
-        EditedChunks, Embedding, EmbeddingModel, Extensions, FallbackModel, FromFn, HoldBack, IntoId,
-        NestedBounds, OnDrop, OncePerTurn, ParallelToolCalls, PendingText, Plan, Record, ResponseFormat,
-        SchemaSupport, Spawner, Step, StreamItem, TextStream, TurnEnd, TurnHandle, TurnRecorder,
-        TurnResponse, Waits, context_fn, drop_caught, text_with_sources, wait_in_words,
+        AWAY_AFTER, Attempts, Backoff, BoxError, ChainBuilder, ChunkEditor, EditedChunks, Embedding,
+        EmbeddingModel, Extensions, FallbackModel, FromFn, HoldBack, IntoId, NestedBounds, OnDrop,
+        OncePerTurn, ParallelToolCalls, PendingText, Plan, Record, ResponseFormat, SchemaSupport, Spawner,
+        Step, StreamItem, TextStream, TurnEnd, TurnHandle, TurnRecorder, TurnResponse, Waits, catch_panics,
+        context_fn, drop_caught, text_with_sources, wait_in_words,
     };
 }
 
@@ -63,8 +63,8 @@ pub mod tools {
     #[doc(inline)]
     pub use advisor_core::{
         CallKey, CallRunner, CallStart, ClientSideCall, DecidedCall, Decision, DecisionProblem, Decisions,
-        Effect, Leniency, OUTCOME_UNKNOWN, PendingCall, PendingCalls, Progress, ResolvedTools, ToolError,
-        ToolInvocation, ToolOutput, ToolSet, ToolsFn, VERIFY_BEFORE_RETRYING, Verdict, tools_fn,
+        Effect, Leniency, OUTCOME_UNKNOWN, PendingCall, PendingCalls, Progress, ToolError, ToolInvocation,
+        ToolOutput, ToolSet, VERIFY_BEFORE_RETRYING, Verdict, tools_fn,
     };
     #[cfg(feature = "tools")]
     #[doc(inline)]

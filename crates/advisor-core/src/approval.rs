@@ -137,9 +137,8 @@ impl ClientSideCall {
 }
 
 impl Decision {
-    /// Sets how long the decision is valid from now on. A time that no clock can show has no end.
-    #[must_use]
-    pub fn valid_for(self, time: Duration) -> Self {
+    /// Returns the decision with an end of its validity. A time that no clock can show has no end.
+    fn valid_for(self, time: Duration) -> Self {
         Self { expires_at: SystemTime::now().checked_add(time).map(unix_seconds), ..self }
     }
 
@@ -245,7 +244,6 @@ pub trait CallRunner: Send + Sync {
 
 /// A call about which a person has decided. If it is approved, its start is recorded before it runs.
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
 pub struct DecidedCall {
     /// The key of the call, which names the turn that made it.
     pub key: CallKey,
@@ -259,22 +257,8 @@ pub struct DecidedCall {
 }
 
 impl DecidedCall {
-    /// Creates a decided call.
-    #[must_use]
-    pub fn new(key: CallKey, call: ToolCall, verdict: Verdict) -> Self {
-        Self { key, call, verdict, definition: None }
-    }
-
-    /// Checks whether the decision is a denial.
-    #[must_use]
-    pub fn is_denied(&self) -> bool {
+    pub(crate) fn is_denied(&self) -> bool {
         matches!(self.verdict, Verdict::Denied(_))
-    }
-
-    /// Sets the digest of the tool's definition when the call was asked about.
-    #[must_use]
-    pub fn with_definition(self, definition: Option<Text>) -> Self {
-        Self { definition, ..self }
     }
 }
 

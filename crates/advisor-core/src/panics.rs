@@ -1,7 +1,6 @@
-//! `drop_caught` and `CatchPanics`: drop foreign values and run foreign futures, and contain their panics.
+//! `drop_caught` and `catch_panics`: drop foreign values and run foreign futures, and contain their panics.
 
 use std::any::Any;
-use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -35,37 +34,31 @@ fn discard(panic: Box<dyn Any + Send>) {
     }
 }
 
-/// A future of other code with its panics caught: a panic in `poll` becomes the output, a panic in `drop` is
-/// discarded.
+/// Runs a future of other code: a panic in `poll` becomes the output, as its message, and a panic in `drop` is discarded.
 ///
 /// Otherwise two futures that panic while they are dropped together would abort the process.
 ///
 /// # Example
 /// ```
-/// use advisor_core::CatchPanics;
-///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() {
-/// let outcome: Result<(), String> = CatchPanics::new(async { panic!("not like this") }).await;
+/// let outcome: Result<(), String> = advisor_core::catch_panics(async { panic!("not like this") }).await;
 /// assert_eq!(outcome, Err("not like this".to_owned()));
 /// # }
 /// ```
-#[must_use = "futures do nothing unless polled"]
-pub struct CatchPanics<F>(Option<Pin<Box<F>>>);
+pub fn catch_panics<F: Future>(future: F) -> impl Future<Output = Result<F::Output, String>> {
+    CatchPanics(Some(Box::pin(future)))
+}
+
+struct CatchPanics<F>(Option<Pin<Box<F>>>);
 
 impl<F> CatchPanics<F> {
-    /// Creates a future that runs `future`.
-    pub fn new(future: F) -> Self {
-        Self(Some(Box::pin(future)))
-    }
-
     fn release(&mut self) {
         drop_caught(self.0.take());
     }
 }
 
 impl<F: Future> Future for CatchPanics<F> {
-    /// The error is the message of the panic.
     type Output = Result<F::Output, String>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
@@ -87,12 +80,6 @@ impl<F: Future> Future for CatchPanics<F> {
 impl<F> Drop for CatchPanics<F> {
     fn drop(&mut self) {
         self.release();
-    }
-}
-
-impl<F> fmt::Debug for CatchPanics<F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("CatchPanics").finish_non_exhaustive()
     }
 }
 

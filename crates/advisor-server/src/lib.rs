@@ -46,6 +46,7 @@ mod request_id;
 mod routes;
 mod serve;
 mod server;
+mod shared_turn;
 mod turns;
 
 pub use access::limits::ServerLimits;
@@ -57,4 +58,4 @@ pub use relay::RedisRelay;
 pub use relay::{Appended, Begun, RelayError, RunBatch, RunEnd, RunPage, RunState, TurnRelay, TurnRun};
 pub use serve::serve;
 pub use server::ChatServer;
-pub use turns::shared::{KeptChunks, OnUnread, ReaderError, SharedTurn, TurnReader};
+pub use shared_turn::{KeptChunks, OnUnread, ReaderError, SharedTurn, TurnReader};

@@ -1,6 +1,6 @@
 //! `RequestId`: the id of a request, in its span and its answer. `caught`: a request that panics is an error.
 
-use advisor_core::{CatchPanics, Text, TurnId};
+use advisor_core::{Text, TurnId, catch_panics};
 use axum::extract::{MatchedPath, Request};
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::middleware::Next;
@@ -68,7 +68,7 @@ pub(crate) async fn identified(mut request: Request, next: Next) -> Response {
 
 /// Answers a request whose handler panics, such as in a store, with an internal error. The connection stays usable.
 pub(crate) async fn caught(request: Request, next: Next) -> Response {
-    CatchPanics::new(next.run(request)).await.unwrap_or_else(|_| {
+    catch_panics(next.run(request)).await.unwrap_or_else(|_| {
         // The hook of the program has written the text.
         tracing::error!("a request panicked");
         Refusal::internal().into_response()

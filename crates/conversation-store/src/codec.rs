@@ -239,7 +239,7 @@ mod tests {
         round_trip(EntryKind::Message(Message::tool(ToolResult::error(&call, "no"))));
         let key = CallKey::new(TurnId::new("t").unwrap(), 3, 1);
         round_trip(EntryKind::CallStarted(CallStart::new(key.clone(), "c1")));
-        round_trip(EntryKind::CallPending(PendingCall::new(key, "0a")));
+        round_trip(EntryKind::CallPending(PendingCall { key, definition: "0a".into() }));
         round_trip(EntryKind::Summary("short".into()));
         round_trip(EntryKind::Corrupt(b"half an en".into()));
         round_trip(EntryKind::Corrupt(vec![0xFF, 0, 0xFE]));
@@ -334,7 +334,7 @@ mod tests {
                 json!({"key": "t/3/1", "call_id": "c1"}),
             ),
             (
-                EntryKind::CallPending(PendingCall::new(key(), "0a")),
+                EntryKind::CallPending(PendingCall { key: key(), definition: "0a".into() }),
                 "call_pending",
                 json!({"key": "t/3/1", "definition": "0a"}),
             ),

@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use advisor_core::{
-    BlockId, CallKey, CatchPanics, ChatRequest, ConversationKey, Effect, NotStartedReason, Part, Progress,
-    Result, Text, Tool, ToolCall, ToolEvent, ToolEventKind, ToolInvocation, ToolOutput, ToolResult, Turn,
-    async_trait,
+    BlockId, CallKey, ChatRequest, ConversationKey, Effect, NotStartedReason, Part, Progress, Result, Text,
+    Tool, ToolCall, ToolEvent, ToolEventKind, ToolInvocation, ToolOutput, ToolResult, Turn, async_trait,
+    catch_panics,
 };
 use futures::stream::{FuturesUnordered, StreamExt};
 use serde_json::Value;
@@ -253,7 +253,7 @@ async fn run(call: &ReadyCall, arguments: Value, batch: &ToolBatch) -> ToolResul
         conversation: batch.conversation.clone(),
     };
     let tool = Arc::clone(&call.tool);
-    let running = CatchPanics::new(async move { tool.run(invocation).await });
+    let running = catch_panics(async move { tool.run(invocation).await });
     match with_reports(running, reports, call, &batch.events).await {
         Ok(Ok(ToolOutput { parts, .. })) => ToolResult::new(&call.call, parts),
         // Without a text, the model would take the call for a success.

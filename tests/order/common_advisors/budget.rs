@@ -24,7 +24,7 @@ async fn law_t3_spent_budget_ends_the_turn() {
         let turn = client.prompt().user("go").conversation("c").call().await.unwrap();
         assert_eq!(limit_of(&turn), "the budget of 100 tokens for one turn");
         assert_eq!((model.calls(), setting.runs()), (2, 1), "{remembers}");
-        assert_eq!(budget.spent_in(turn.turn()).tokens, 110);
+        assert_eq!(budget.spent_in(&turn.turn).tokens, 110);
         assert_eq!(turn.usage().unwrap().total(), Some(110));
         let remembered = setting.remembered().await;
         assert_eq!(remembered[..4], ["go", "Well. (look)", "= a result", "Well. (look)"], "{remembers}");

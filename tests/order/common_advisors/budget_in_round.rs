@@ -19,7 +19,7 @@ async fn law_t3_spent_budget_bounds_further_calls_of_a_round() {
             .unwrap();
         let turn = client.prompt().user("How is it?").call().await.unwrap();
         assert!(matches!(turn.finish().reason, FinishReason::Limit(_)), "{:?}", turn.finish());
-        assert_eq!((model.calls(), budget.spent_in(turn.turn()).tokens), (1, 200));
+        assert_eq!((model.calls(), budget.spent_in(&turn.turn).tokens), (1, 200));
     }
 }
 

@@ -88,7 +88,8 @@ async fn law_t5_wrong_decision_runs_nothing() {
     process.ask().await;
     let pending = process.client.pending_calls("c").await.unwrap();
     let approved = |place: usize| pending[place].approve().unwrap();
-    let expired = approved(1).valid_for(Duration::ZERO);
+    let mut expired = approved(1);
+    expired.expires_at = Some(0);
     let mut forged = approved(1);
     forged.arguments = r#"{"cents":2}"#.into();
     let mut unknown = approved(1);
@@ -115,8 +116,8 @@ async fn law_t5_wrong_decision_runs_nothing() {
     let stray = ToolCall::new("c9", "pay", "{}");
     let asking = pending[0].key.as_ref().unwrap().turn.clone();
     for (resumed, kind) in [
-        (prompt().message(result(&pending[0].call)).resume(both()), approval(DecisionProblem::WithResult)),
-        (prompt().message(result(&stray)).resume(both()), ErrorKind::NoClientSideCall),
+        (prompt().messages([result(&pending[0].call)]).resume(both()), approval(DecisionProblem::WithResult)),
+        (prompt().messages([result(&stray)]).resume(both()), ErrorKind::NoClientSideCall),
         (prompt().turn(asking).resume(both()), approval(DecisionProblem::SameTurn)),
     ] {
         let refused = resumed.call().await.unwrap_err();
@@ -221,7 +222,7 @@ async fn decision_comes_with_results_and_words_of_the_caller() {
     process.ask().await;
     let pending = process.client.pending_calls("c").await.unwrap();
     let here = ToolResult::new(&pending[0].call, vec!["Oslo".into()]);
-    let prompt = process.client.prompt().conversation("c").message(Message::tool(here)).user("Go ahead.");
+    let prompt = process.client.prompt().conversation("c").messages([Message::tool(here)]).user("Go ahead.");
     prompt.resume([pending[1].approve().unwrap()]).call().await.unwrap();
     assert_eq!(process.sent(), ["Pay.", "(c1)(c2)", "c1: Oslo", "c2: paid 2", "Go ahead."]);
 }

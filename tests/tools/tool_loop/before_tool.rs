@@ -128,7 +128,7 @@ async fn asked_call_waits_beside_calls_that_run() {
     let open: Vec<_> = response.open_calls().map(|(_, call)| call.clone()).collect();
     assert_eq!((open.len(), open[0].id.as_str(), given.lock().unwrap().len()), (1, "c1", 1));
     let approved = Message::tool(ToolResult::new(&open[0], vec!["approved".into()]));
-    let next = client.prompt().messages(response.transcript().iter().cloned()).message(approved);
+    let next = client.prompt().messages(response.transcript().iter().cloned()).messages([approved]);
     let next = next.call().await.unwrap();
     assert_eq!(next.text(), "Done.");
     assert_valid(&model.prompts()[1].messages.iter().cloned().collect());

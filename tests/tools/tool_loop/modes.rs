@@ -263,7 +263,7 @@ async fn restarted(mode: ToolCallStreaming) -> Run {
     let reset = Error::new(ErrorKind::Connection, "reset");
     let model = ScriptedModel::new([Answer::new().text("ha").error(reset), Answer::from_text("whole")]);
     let client = client(&model, streaming(mode)).advisor(retry).tool(look()).build().unwrap();
-    let run = read(client.prompt().message(Message::user("go")).stream()).await;
+    let run = read(client.prompt().messages([Message::user("go")]).stream()).await;
     assert_eq!(run.response().text(), "whole");
     run
 }

@@ -45,18 +45,18 @@ async fn equal_places_keep_their_order_in_every_round() {
     assert_eq!(journal.labels(), turn);
 }
 
-/// A chain taken as a builder has all advisors, and adding to it does not change the chain.
+/// A client taken as a builder has all advisors, and adding to it does not change the client.
 #[tokio::test]
-async fn derived_chain_leaves_original_unchanged() {
+async fn derived_client_leaves_original_unchanged() {
     let journal = Journal::new();
-    let chain = AdvisorChain::builder(ScriptedModel::new([Answer::from_text("a"), Answer::from_text("b")]))
+    let client = ChatClient::builder(ScriptedModel::new([Answer::from_text("a"), Answer::from_text("b")]))
         .advisor(named("first", Phase::Turn, &journal))
         .build()
         .unwrap();
-    let longer = chain.to_builder().advisor(named("second", Phase::Turn, &journal)).build().unwrap();
-    longer.next_call(ChatRequest::new(Message::user("go"))).await.unwrap();
+    let longer = client.to_builder().advisor(named("second", Phase::Turn, &journal)).build().unwrap();
+    longer.prompt().user("go").call().await.unwrap();
     assert_eq!(journal.labels(), ["first before", "second before", "second after 1", "first after 1"]);
-    chain.next_call(ChatRequest::new(Message::user("go"))).await.unwrap();
+    client.prompt().user("go").call().await.unwrap();
     assert_eq!(journal.labels()[4..], ["first before", "first after 1"]);
 }
 

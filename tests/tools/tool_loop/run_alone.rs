@@ -214,7 +214,7 @@ async fn law_t5_client_side_call_has_key_of_recorded_answer() {
         let client = client.advisor(hiding()).advisor_in(place, memory.clone()).build().unwrap();
         let response = client.prompt().user("Pay.").conversation("c").turn("t").call().await.unwrap();
         assert_eq!(response.tool_calls().map(|(_, call)| call.id.as_str()).collect::<Vec<_>>(), ["c2"]);
-        let runs = CallRun::from_answer(response.turn(), &response);
+        let runs = CallRun::from_answer(&response.turn, &response);
         if !has_loop {
             assert_eq!(runs.unwrap_err().kind(), ErrorKind::Configuration);
             continue;
@@ -226,7 +226,7 @@ async fn law_t5_client_side_call_has_key_of_recorded_answer() {
         if place == Phase::Turn {
             // Submitted again, memory outside the loop gives the answer, and nobody knows what was hidden of it.
             let again = client.prompt().user("Pay.").conversation("c").turn("t").call().await.unwrap();
-            let runs = CallRun::from_answer(again.turn(), &again);
+            let runs = CallRun::from_answer(&again.turn, &again);
             assert_eq!(runs.unwrap_err().kind(), ErrorKind::Configuration);
         }
     }
@@ -244,7 +244,7 @@ async fn call_without_loop_has_key_of_its_answer() {
         };
         let response = client.build().unwrap().prompt().user("Pay.").conversation("c").turn("t").call();
         let response = response.await.unwrap();
-        let runs = CallRun::from_answer(response.turn(), &response).unwrap();
+        let runs = CallRun::from_answer(&response.turn, &response).unwrap();
         let named: Vec<_> = runs.iter().map(|run| format!("{} {}", run.key, run.call.id)).collect();
         let expected: &[_] = if recorded { &["t/1/0 c1", "t/1/1 c2"] } else { &["t/1/0 c2"] };
         assert_eq!(named, expected);

@@ -92,7 +92,7 @@ pub(crate) async fn begun_with(origin: &Origin) -> String {
     let question = vec![Part::from(QUESTION), media([1, 2, 3])];
     let answer = client
         .prompt()
-        .message(Message::user_parts(question))
+        .messages([Message::user_parts(question)])
         .conversation("c")
         .call()
         .await

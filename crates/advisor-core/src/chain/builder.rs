@@ -30,7 +30,7 @@ impl ChainBuilder {
     }
 
     /// Uses another model.
-    pub fn model(self, model: impl ChatModel) -> Self {
+    pub(crate) fn model(self, model: impl ChatModel) -> Self {
         Self { model: Arc::new(model), ..self }
     }
 
@@ -52,7 +52,7 @@ impl ChainBuilder {
     }
 
     /// Adds an advisor that is used only if no other advisor of the same role is added.
-    pub fn fallback_advisor(mut self, advisor: impl StreamAdvisor) -> Self {
+    pub(crate) fn fallback_advisor(mut self, advisor: impl StreamAdvisor) -> Self {
         let placement = advisor.placement();
         self.fallbacks.push(Link { advisor: Arc::new(advisor), placement, fallback: true });
         self

@@ -28,11 +28,6 @@ pub struct Decisions {
     progress: Arc<watch::Sender<Progress>>,
 }
 
-/// The tools for the decided calls of a turn, as its first request has them beside the model. [`Decisions::resolve`] finds
-/// them.
-#[derive(Debug, Clone)]
-pub struct ResolvedTools(ToolSet);
-
 /// The progress of a turn with its decisions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Progress {
@@ -116,7 +111,7 @@ impl Decisions {
         first: ChatRequest,
         next: &AdvisorChain,
         decided: &[DecidedCall],
-    ) -> Result<ResolvedTools> {
+    ) -> Result<ToolSet> {
         let tools = match decided.iter().all(DecidedCall::is_denied) {
             true => first.tools.clone(),
             false => next.resolve_tools(first.clone()).await?,
@@ -128,10 +123,10 @@ impl Decisions {
             }
         }
         self.progress.send_replace(Progress::Checked);
-        Ok(ResolvedTools(first.tools))
+        Ok(first.tools)
     }
 
-    /// Runs the approved calls, whose starts are recorded, and returns one result per decided call, in their order.
+    /// Runs the approved calls, whose starts are recorded, with the tools that [`resolve`](Self::resolve) found. Returns one result per decided call, in their order.
     ///
     /// # Cancellation
     /// Dropping the future drops the tools.
@@ -142,13 +137,13 @@ impl Decisions {
         &self,
         request: &ChatRequest,
         decided: Vec<DecidedCall>,
-        tools: ResolvedTools,
+        tools: ToolSet,
     ) -> Result<Vec<Message>> {
         let count = decided.len();
         if decided.iter().any(|call| !call.is_denied()) {
             self.progress.send_replace(Progress::Running);
         }
-        let request = ChatRequest { tools: tools.0, ..request.clone() };
+        let request = ChatRequest { tools, ..request.clone() };
         let results = self.runner.run(&request, decided).await?;
         if results.len() != count {
             return Err(Error::new(ErrorKind::Tool, "the runner gave other results than one per call"));
@@ -159,13 +154,6 @@ impl Decisions {
     /// Notes that the results are stored. A memory calls it once the turn has begun.
     pub fn note_stored(&self) {
         self.progress.send_replace(Progress::Stored);
-    }
-
-    /// Checks whether the results are stored. If the turn ends before, an advisor outside memory has ended it or it has
-    /// failed. The decisions may be sent again then, unless an approved call was started.
-    #[must_use]
-    pub fn are_stored(&self) -> bool {
-        *self.progress.borrow() == Progress::Stored
     }
 
     /// Waits while approved calls run, until their results are stored. Returns at once if none runs. A tool loop waits so
@@ -202,7 +190,8 @@ fn decided_call(decision: Decision, open: ClientSideCall, request: &ChatRequest)
         let message = "the turn that continues needs another id than the one that asked";
         return Err(Error::new(ErrorKind::Approval { problem: DecisionProblem::SameTurn }, message));
     }
-    Ok(DecidedCall::new(decision.key, open.call, decision.verdict).with_definition(open.definition))
+    let Decision { key, verdict, .. } = decision;
+    Ok(DecidedCall { key, call: open.call, verdict, definition: open.definition })
 }
 
 fn refused(problem: DecisionProblem, open: &ClientSideCall, text: &str) -> Error {

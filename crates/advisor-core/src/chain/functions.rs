@@ -99,47 +99,21 @@ impl<F> fmt::Debug for FromFn<F> {
 ///     Ok(format!("Answer from these documents:\n{}", search(&question).await.join("\n")))
 /// });
 /// ```
-pub fn context_fn<F, Fut, T>(name: impl Into<String>, context: F) -> ContextFn<F>
+pub fn context_fn<F, Fut, T>(name: impl Into<String>, context: F) -> impl StreamAdvisor + Clone
 where
     F: Fn(ChatRequest) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = Result<T>> + Send + 'static,
     T: Into<Text>,
 {
-    ContextFn { name: name.into(), context, text: OncePerTurn::new() }
-}
-
-/// The advisor that [`context_fn`] creates.
-#[derive(Clone)]
-pub struct ContextFn<F> {
-    name: String,
-    context: F,
-    text: OncePerTurn<Text>,
-}
-
-impl<F: Send + Sync + 'static> AdvisorInfo for ContextFn<F> {
-    fn name(&self) -> &str {
-        &self.name
-    }
-}
-
-#[async_trait]
-impl<F, Fut, T> StreamAdvisor for ContextFn<F>
-where
-    F: Fn(ChatRequest) -> Fut + Send + Sync + 'static,
-    Fut: Future<Output = Result<T>> + Send + 'static,
-    T: Into<Text>,
-{
-    async fn advise_stream(self: Arc<Self>, request: ChatRequest, next: AdvisorChain) -> Result<ChunkStream> {
-        let find = async { Ok((self.context)(request.clone()).await?.into()) };
-        let text = self.text.get_or_try_init(&request.turn, find).await?;
-        next.next_stream(request.with_context(text)).await
-    }
-}
-
-impl<F> fmt::Debug for ContextFn<F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ContextFn").field("name", &self.name).finish_non_exhaustive()
-    }
+    let (context, text) = (Arc::new(context), OncePerTurn::<Text>::new());
+    from_fn(name, move |request: ChatRequest, next: AdvisorChain| {
+        let (context, text) = (Arc::clone(&context), text.clone());
+        async move {
+            let find = async { Ok(context(request.clone()).await?.into()) };
+            let text = text.get_or_try_init(&request.turn, find).await?;
+            next.next_stream(request.with_context(text)).await
+        }
+    })
 }
 
 /// Creates an advisor that adds tools to each request. Examples are those that a user may use, and those of a server
@@ -149,7 +123,7 @@ impl<F> fmt::Debug for ContextFn<F> {
 /// serialised form of the tools is kept, too. To limit the time of slow sources, keep their tools and refresh them beside
 /// the turn.
 ///
-/// Its phase is [`Phase::Round`].
+/// Its phase is [`Phase::Round`]; [`advisor_in`](crate::ChatClientBuilder::advisor_in) adds it in another one.
 ///
 /// # Errors
 /// An error of `tools` ends the turn before the model is asked. So does a tool with the name of one that the request has,
@@ -169,20 +143,24 @@ impl<F> fmt::Debug for ContextFn<F> {
 ///     tools_of(request.conversation.as_ref().map(|conversation| conversation.tenant())).await
 /// });
 /// ```
-pub fn tools_fn<F, Fut>(name: impl Into<String>, tools: F) -> ToolsFn<F>
+pub fn tools_fn<F, Fut>(name: impl Into<String>, tools: F) -> impl StreamAdvisor + Clone
 where
     F: Fn(ChatRequest) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = Result<ToolSet>> + Send + 'static,
 {
-    ToolsFn { name: name.into(), placement: Placement::new(Phase::Round), tools, last: Mutex::default() }
-}
-
-/// The advisor that [`tools_fn`] creates.
-pub struct ToolsFn<F> {
-    name: String,
-    placement: Placement,
-    tools: F,
-    last: Mutex<Option<Merged>>,
+    let (tools, last) = (Arc::new(tools), Arc::new(Mutex::new(None)));
+    from_fn(name, move |request: ChatRequest, next: AdvisorChain| {
+        let (tools, last) = (Arc::clone(&tools), Arc::clone(&last));
+        async move {
+            let added = tools(request.clone()).await?;
+            let tools = match request.tools.is_empty() {
+                true => added,
+                false => merged(&last, request.tools.clone(), added)?,
+            };
+            next.next_stream(ChatRequest { tools, ..request }).await
+        }
+    })
+    .with_placement(Placement::new(Phase::Round))
 }
 
 /// The sets that were merged last. They are kept, so that a turn of many rounds serialises its tools once.
@@ -192,55 +170,15 @@ struct Merged {
     all: ToolSet,
 }
 
-impl<F> ToolsFn<F> {
-    /// Sets the placement.
-    #[must_use]
-    pub fn with_placement(self, placement: Placement) -> Self {
-        Self { placement, ..self }
+fn merged(last: &Mutex<Option<Merged>>, given: ToolSet, added: ToolSet) -> Result<ToolSet> {
+    let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(last) = &*last
+        && last.given.is_same(&given)
+        && last.added.is_same(&added)
+    {
+        return Ok(last.all.clone());
     }
-
-    fn merged(&self, given: ToolSet, added: ToolSet) -> Result<ToolSet> {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(last) = &*last
-            && last.given.is_same(&given)
-            && last.added.is_same(&added)
-        {
-            return Ok(last.all.clone());
-        }
-        let all = given.clone().merged(&added)?;
-        *last = Some(Merged { given, added, all: all.clone() });
-        Ok(all)
-    }
-}
-
-impl<F: Send + Sync + 'static> AdvisorInfo for ToolsFn<F> {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn placement(&self) -> Placement {
-        self.placement
-    }
-}
-
-#[async_trait]
-impl<F, Fut> StreamAdvisor for ToolsFn<F>
-where
-    F: Fn(ChatRequest) -> Fut + Send + Sync + 'static,
-    Fut: Future<Output = Result<ToolSet>> + Send + 'static,
-{
-    async fn advise_stream(self: Arc<Self>, request: ChatRequest, next: AdvisorChain) -> Result<ChunkStream> {
-        let added = (self.tools)(request.clone()).await?;
-        let tools = match request.tools.is_empty() {
-            true => added,
-            false => self.merged(request.tools.clone(), added)?,
-        };
-        next.next_stream(ChatRequest { tools, ..request }).await
-    }
-}
-
-impl<F> fmt::Debug for ToolsFn<F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ToolsFn").field("name", &self.name).finish_non_exhaustive()
-    }
+    let all = given.clone().merged(&added)?;
+    *last = Some(Merged { given, added, all: all.clone() });
+    Ok(all)
 }

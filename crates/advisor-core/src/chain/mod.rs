@@ -203,7 +203,7 @@ impl AdvisorChain {
     }
 
     /// Returns a builder with the same advisors and model.
-    pub fn to_builder(&self) -> ChainBuilder {
+    pub(crate) fn to_builder(&self) -> ChainBuilder {
         ChainBuilder::resume(self.remaining().to_vec(), Arc::clone(&self.model))
     }
 

@@ -158,11 +158,6 @@ impl Plan {
         Self(links.iter().map(|link| (link.advisor.name().to_owned(), link.placement)).collect())
     }
 
-    /// Iterates over the names of the advisors, outermost first. The model comes after the last.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().map(|(name, _)| name.as_str())
-    }
-
     fn position(&self, is: fn(&Placement) -> bool) -> Option<usize> {
         self.0.iter().position(|(_, placement)| is(placement))
     }

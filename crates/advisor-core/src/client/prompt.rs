@@ -64,16 +64,10 @@ impl Prompt {
 
     /// Adds a user message to the turn's input.
     pub fn user(self, text: impl Into<Text>) -> Self {
-        self.message(Message::user(text))
+        self.messages([Message::user(text)])
     }
 
-    /// Adds a message to the turn's input, such as the result of a tool that the caller ran.
-    pub fn message(mut self, message: Message) -> Self {
-        self.messages.push(message);
-        self
-    }
-
-    /// Adds messages to the turn's input.
+    /// Adds messages to the turn's input, such as the result of a tool that the caller ran.
     pub fn messages(mut self, messages: impl IntoIterator<Item = Message>) -> Self {
         self.messages.extend(messages);
         self
@@ -169,7 +163,7 @@ impl Prompt {
     /// results. Only then the model is asked.
     ///
     /// All of this happens where memory is in the chain. If an advisor outside memory fails or answers by itself, no call
-    /// runs and nothing is stored. The decisions can be sent again ([`Decisions::are_stored`]).
+    /// runs and nothing is stored. The decisions can be sent again.
     ///
     /// # At most once
     /// Of all processes that resume a conversation, one runs a call: the turns of the others end with an error of kind

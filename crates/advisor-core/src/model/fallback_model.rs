@@ -25,7 +25,11 @@ use crate::{Attempts, ChatModel, ChatRequest, ChunkStream, Error, ErrorKind, Res
 /// Dropping the future or the stream stops the running call.
 ///
 /// # Errors
-/// The next model is called as long as no part of the answer was shown. After that the error is returned, unless
+/// The next model is called after errors of a model or its provider: rate limits, authentication, provider failures,
+/// connections, timeouts, context overflow, unknown models, and answers that are cut off or malformed. An invalid request or
+/// history is not among them, since it fails everywhere.
+///
+/// It is called as long as no part of the answer was shown. After that the error is returned, unless
 /// [`with_restart_after_output`](Self::with_restart_after_output) allows a restart. If all models fail, the last
 /// error is returned.
 ///
@@ -59,21 +63,14 @@ use crate::{Attempts, ChatModel, ChatRequest, ChunkStream, Error, ErrorKind, Res
 pub struct FallbackModel {
     first: Arc<dyn ChatModel>,
     others: Vec<Arc<dyn ChatModel>>,
-    rule: Rule,
-}
-
-/// Condition under which the next model is called.
-#[derive(Clone)]
-struct Rule {
-    applies: Arc<dyn Fn(&Error) -> bool + Send + Sync>,
+    /// Whether the next model may start after a part of the answer was shown.
     after_output: bool,
 }
 
 impl FallbackModel {
     /// Creates a model that calls `first`.
     pub fn new(first: impl ChatModel) -> Self {
-        let rule = Rule { applies: Arc::new(concerns_the_model), after_output: false };
-        Self { first: Arc::new(first), others: Vec::new(), rule }
+        Self { first: Arc::new(first), others: Vec::new(), after_output: false }
     }
 
     /// Adds a model that is called if all models before it have failed.
@@ -85,17 +82,6 @@ impl FallbackModel {
         self
     }
 
-    /// Calls the next model only after errors for which `condition` returns true.
-    ///
-    /// By default these are the errors of a model or its provider. They are rate limits, authentication, provider
-    /// failures, connections, timeouts, context overflow, unknown models, and answers that are cut off or malformed.
-    /// An invalid request or history is not among them, since it fails everywhere.
-    #[must_use]
-    pub fn with_condition(mut self, condition: impl Fn(&Error) -> bool + Send + Sync + 'static) -> Self {
-        self.rule.applies = Arc::new(condition);
-        self
-    }
-
     /// Allows the next model to start again after a part of the answer was shown.
     ///
     /// [`Chunk::AttemptRestarted`](crate::Chunk::AttemptRestarted) then reports that the output of the round so far is
@@ -103,7 +89,7 @@ impl FallbackModel {
     /// emitted text of this round, it ends with an error of kind [`Configuration`](ErrorKind::Configuration).
     #[must_use]
     pub fn with_restart_after_output(mut self) -> Self {
-        self.rule.after_output = true;
+        self.after_output = true;
         self
     }
 }
@@ -128,7 +114,8 @@ impl ChatModel for FallbackModel {
     async fn stream(&self, request: ChatRequest) -> Result<ChunkStream> {
         let next = self.others.clone().into();
         let first = self.first.stream(request.clone()).await;
-        ChunkStream::from_attempts(first, OtherModels { request, next, rule: self.rule.clone() }).await
+        ChunkStream::from_attempts(first, OtherModels { request, next, after_output: self.after_output })
+            .await
     }
 
     fn name(&self) -> &str {
@@ -149,17 +136,17 @@ impl ChatModel for FallbackModel {
 struct OtherModels {
     request: ChatRequest,
     next: VecDeque<Arc<dyn ChatModel>>,
-    rule: Rule,
+    after_output: bool,
 }
 
 #[async_trait]
 impl Attempts for OtherModels {
     fn can_follow(&self, error: &Error) -> bool {
-        !self.next.is_empty() && (self.rule.applies)(error)
+        !self.next.is_empty() && concerns_the_model(error)
     }
 
     async fn open_next(&mut self, mut error: Error) -> Result<ChunkStream> {
-        while (self.rule.applies)(&error)
+        while concerns_the_model(&error)
             && let Some(model) = self.next.pop_front()
         {
             tracing::info!(error = ?error.kind(), model = model.name(), "a model failed; asking the next one");
@@ -173,7 +160,7 @@ impl Attempts for OtherModels {
     }
 
     fn voids(&self) -> Option<u32> {
-        self.rule.after_output.then_some(self.request.round)
+        self.after_output.then_some(self.request.round)
     }
 }
 

@@ -1,6 +1,7 @@
 //! `ToolSet`: tools by name, in order, with one serialised form per wire format.
 
 use std::fmt;
+use std::ops::Deref;
 use std::sync::{Arc, Once};
 
 use message_aggregator::{Text, WireForms};
@@ -9,7 +10,8 @@ use crate::{Error, Result, Tool, ToolDefinition};
 
 /// Tools by name, in the order in which they were added. Cheap to clone.
 ///
-/// A set caches its serialised form per wire format, so a turn of fifty rounds serialises it once.
+/// A set caches its serialised form per wire format, so a turn of fifty rounds serialises it once. It dereferences to the
+/// list of its tools.
 #[derive(Clone, Default)]
 pub struct ToolSet(Arc<Tools>);
 
@@ -115,26 +117,9 @@ impl ToolSet {
         self.iter().find(|tool| tool.definition().name == *name)
     }
 
-    /// Iterates over all tools, in order.
-    pub fn iter(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
-        self.0.tools.iter()
-    }
-
     /// Iterates over the definitions, in order.
     pub fn definitions(&self) -> impl Iterator<Item = &ToolDefinition> {
         self.iter().map(|tool| tool.definition())
-    }
-
-    /// Returns the number of tools.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.0.tools.len()
-    }
-
-    /// Checks whether the set is empty.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.0.tools.is_empty()
     }
 
     /// Returns the cached wire form of the definitions; `make` creates it at the first call.
@@ -157,6 +142,14 @@ pub(crate) fn warn_of_left_out(name: &str) {
 /// Returns the error of two tools with the same name.
 pub(crate) fn duplicate_tool(name: &str) -> Error {
     Error::configuration(format!("two tools are called `{name}`; rename or leave out one of them"))
+}
+
+impl Deref for ToolSet {
+    type Target = [Arc<dyn Tool>];
+
+    fn deref(&self) -> &Self::Target {
+        &self.0.tools
+    }
 }
 
 impl FromIterator<Arc<dyn Tool>> for ToolSet {

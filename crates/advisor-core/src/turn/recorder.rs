@@ -71,7 +71,6 @@ pub struct Record {
 
 /// A call that its turn leaves to a person, and the definition of its tool. The loop reports it with the end of the turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
 pub struct PendingCall {
     /// Its permanent key.
     pub key: CallKey,
@@ -79,24 +78,11 @@ pub struct PendingCall {
     pub definition: Text,
 }
 
-impl PendingCall {
-    /// Creates a pending call from its key and the digest of its tool's definition.
-    pub fn new(key: CallKey, definition: impl Into<Text>) -> Self {
-        Self { key, definition: definition.into() }
-    }
-}
-
 impl Record {
     /// Creates a record for a step of a round.
     #[must_use]
     pub fn new(round: u32, step: Step, messages: Vec<Message>) -> Self {
         Self { round, step, messages, pending: Vec::new() }
-    }
-
-    /// Sets the calls that wait for a person.
-    #[must_use]
-    pub fn with_pending(self, pending: Vec<PendingCall>) -> Self {
-        Self { pending, ..self }
     }
 }
 

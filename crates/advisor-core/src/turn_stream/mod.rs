@@ -111,7 +111,7 @@ impl TurnStream {
     /// Those of the stream.
     pub async fn call(self) -> Result<TurnResponse> {
         let turn = Arc::clone(&self.turn);
-        Ok(TurnResponse::new(crate::chain::to_completion(self).await?, turn))
+        Ok(TurnResponse { response: crate::chain::to_completion(self).await?, turn })
     }
 
     /// Begins the turn. Returns an error that was found when the turn was built.
@@ -449,29 +449,14 @@ impl Delivered {
 
 /// The response that ended a turn, with the turn; it dereferences to [`ChatResponse`].
 ///
-/// It keeps the extensions of the turn alive; [`into_response`](Self::into_response) releases them.
+/// The turn keeps its extensions alive.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct TurnResponse {
-    response: ChatResponse,
-    turn: Arc<Turn>,
-}
-
-impl TurnResponse {
-    pub(crate) fn new(response: ChatResponse, turn: Arc<Turn>) -> Self {
-        Self { response, turn }
-    }
-
-    /// Returns the turn with its extensions.
-    #[must_use]
-    pub fn turn(&self) -> &Arc<Turn> {
-        &self.turn
-    }
-
-    /// Returns the response alone.
-    #[must_use]
-    pub fn into_response(self) -> ChatResponse {
-        self.response
-    }
+    /// The response.
+    pub response: ChatResponse,
+    /// The turn with its extensions.
+    pub turn: Arc<Turn>,
 }
 
 impl Deref for TurnResponse {

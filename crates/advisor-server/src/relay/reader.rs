@@ -5,12 +5,13 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use advisor_core::{Chunk, ConversationKey, Error, ErrorKind, ReaderError, Result, StreamItem, Text, TurnId};
+use advisor_core::{Chunk, ConversationKey, Error, ErrorKind, Result, StreamItem, Text, TurnId};
 use futures::stream::BoxStream;
 use futures::{StreamExt, stream};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::relay::{Appended, Begun, RelayError, RunBatch, RunPage, RunState, TurnRelay, TurnRun};
+use crate::shared_turn::ReaderError;
 
 /// The timeout of a call that no request waits for.
 const BACKGROUND_TIMEOUT: Duration = Duration::from_secs(5);

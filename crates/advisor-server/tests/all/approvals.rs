@@ -156,7 +156,8 @@ async fn decision_is_the_json_of_the_core() {
     let key = ConversationKey::new("c1").unwrap();
     let pending = till.client.pending_calls(key).await.unwrap();
     assert_eq!(waiting[0]["key"], json!(pending[0].key));
-    let late = pending[0].approve().unwrap().valid_for(Duration::ZERO);
+    let mut late = pending[0].approve().unwrap();
+    late.expires_at = Some(0);
     let denied = pending[1].deny("too much").unwrap();
     let body = |one: &Decision, other: &Decision| json!({"conversation": "c1", "decisions": [one, other]});
     let expired = till.setting.post("/api/chat", &body(&late, &denied)).await;

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use advisor_core::{
     AdvisorChain, CallKey, CallStart, ChatRequest, ClientSideCall, DecidedCall, Decision, Decisions, Error,
-    ErrorKind, Message, ResolvedTools, Result, ToolResult, TurnId, VERIFY_BEFORE_RETRYING, Verdict,
+    ErrorKind, Message, Result, ToolResult, ToolSet, TurnId, VERIFY_BEFORE_RETRYING, Verdict,
 };
 use conversation_store::{Entry, EntryKind, ReadRange, same_turn};
 
@@ -67,7 +67,7 @@ impl Deciding<'_> {
     }
 
     /// Records the starts of the approved calls and runs them.
-    async fn run(&self, tools: ResolvedTools) -> Result<Vec<Message>> {
+    async fn run(&self, tools: ToolSet) -> Result<Vec<Message>> {
         let plan = |last: &LastTurn| {
             let plan = self.plan(last)?;
             Ok((plan.starts(), plan))
@@ -156,7 +156,7 @@ struct Plan {
 impl Plan {
     /// Returns the starts of the approved calls.
     fn starts(&self) -> Vec<CallStart> {
-        let approved = self.decided.iter().filter(|call| !call.is_denied());
+        let approved = self.decided.iter().filter(|call| !matches!(call.verdict, Verdict::Denied(_)));
         approved.map(|call| CallStart::new(call.key.clone(), call.call.id.clone())).collect()
     }
 }

@@ -295,7 +295,7 @@ async fn law_m2_turn_with_only_ephemeral_input_stays_on_branch() {
         let (memory, store) = memory();
         let (client, model) = client(&memory, place, answers([Answer::from_text("d")]));
         three_turns(&client).await;
-        let hint = client.prompt().message(Message::user("again").ephemeral()).conversation("c");
+        let hint = client.prompt().messages([Message::user("again").ephemeral()]).conversation("c");
         let again = hint.turn(id("again")).extension(ForkPoint::After(EntryId::new(3)));
         assert_eq!(again.call().await.unwrap().text(), "d");
         assert_eq!(sent(&model, 4), "s:S u:u a:a u:again");

@@ -41,7 +41,7 @@ async fn law_m2_the_request_is_system_and_the_view() {
         let view = words(&memory.transcript(&key()).await.unwrap());
         // Wherever it stands, a system message comes first.
         let late = Message::system("L");
-        client.prompt().user(user).message(late).conversation("c").call().await.unwrap();
+        client.prompt().user(user).messages([late]).conversation("c").call().await.unwrap();
         let request = sent(&model, model.calls() - 1);
         let view = if view.is_empty() { view } else { format!("{view} ") };
         assert_eq!(request, format!("s:S s:L {view}u:{user}"));
@@ -232,7 +232,7 @@ async fn without_a_loop_all_calls_are_the_callers() {
     let (client, model) = plain(&memory, [Answer::from_calls([("1", "f", "{}")]), Answer::from_text("done")]);
     ask(&client, "go").await.unwrap();
     let result = Message::tool(ToolResult::new(&ToolCall::new("1", "f", ""), vec!["ok".into()]));
-    client.prompt().message(result).conversation("c").call().await.unwrap();
+    client.prompt().messages([result]).conversation("c").call().await.unwrap();
     assert_eq!(sent(&model, 1), "s:S u:go a(1) r1");
     assert_eq!(words(&memory.transcript(&key()).await.unwrap()), "u:go a(1) r1 a:done");
     assert!(store.log(&key()).await.iter().map(|entry| entry.seq).eq(1..=6));
@@ -248,7 +248,7 @@ async fn calls_are_found_however_small_the_window_is() {
     let client_side_end = Step::End(TurnEnd::Completed(FinishReason::ToolCalls));
     shared.record(&Record::new(1, client_side_end, Vec::new())).await.unwrap();
     let result = Message::tool(ToolResult::new(&ToolCall::new("1", "f", ""), vec!["ok".into()]));
-    client.prompt().message(result).conversation("c").call().await.unwrap();
+    client.prompt().messages([result]).conversation("c").call().await.unwrap();
     assert_eq!(sent(&model, 1), "s:S u:go a(1) r1");
 }
 
@@ -258,7 +258,7 @@ async fn stray_result_is_refused_and_conversation_continues() {
     let (client, model) = plain(&memory, [Answer::from_text("one"), Answer::from_text("two")]);
     ask(&client, "1").await.unwrap();
     let stray = Message::tool(ToolResult::new(&ToolCall::new("9", "f", ""), vec!["ok".into()]));
-    let refused = client.prompt().message(stray).conversation("c").call().await.unwrap_err();
+    let refused = client.prompt().messages([stray]).conversation("c").call().await.unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Configuration);
     ask(&client, "2").await.unwrap();
     assert_eq!(sent(&model, 1), "s:S u:1 a:one u:2");

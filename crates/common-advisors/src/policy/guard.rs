@@ -274,7 +274,7 @@ impl OutputGuard {
         let mut matcher = self.guard.matcher.clone();
         stream.edit_text(matcher.hold_back(), move |text: &mut PendingText<'_>| {
             if !kinds.contains(&text.kind()) {
-                return text.pass_all();
+                return text.pass(text.len());
             }
             match matcher.find((&*text).into()) {
                 Found::Nothing(until) => text.pass(until),

@@ -46,7 +46,8 @@ impl LoopRun {
         open: HashSet<BlockId>,
     ) -> Result<Outcome> {
         let end = Step::End(TurnEnd::Completed(FinishReason::ToolCalls));
-        let record = Record::new(answer.round(), end, Vec::new()).with_pending(self.pending(answer, &open));
+        let mut record = Record::new(answer.round(), end, Vec::new());
+        record.pending = self.pending(answer, &open);
         self.request.turn.record(&record).await?;
         let mut chunks = withheld(answer, self.filter(answer.round()), &open);
         let left = PendingAnswer { answer: answer.clone(), open };
@@ -62,7 +63,7 @@ impl LoopRun {
         let pending = calls.filter_map(|(position, (_, call))| {
             let definition = tools.find(&call.name)?.definition();
             let key = CallKey::new(self.request.turn.id().clone(), answer.round(), position);
-            (!definition.client_side).then(|| PendingCall::new(key, definition.digest()))
+            (!definition.client_side).then(|| PendingCall { key, definition: definition.digest().into() })
         });
         pending.collect()
     }

@@ -221,11 +221,6 @@ impl<'a> PendingText<'a> {
         self.out.push_str(passed);
     }
 
-    /// Emits all text unchanged.
-    pub fn pass_all(&mut self) {
-        self.pass(self.rest.len());
-    }
-
     /// Emits `text` in place of the first `bytes`, rounded down to a character boundary.
     pub fn replace(&mut self, bytes: usize, text: &str) {
         self.take(bytes);

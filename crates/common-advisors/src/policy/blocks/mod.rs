@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use advisor_core::{
-    AWAY_AFTER, AdvisorChain, AdvisorInfo, BlockHead, BlockId, BlockKind, CallHead, CatchPanics, ChatRequest,
-    ChunkStream, Error, ErrorKind, Phase, Placement, Result, StreamAdvisor, Text, async_trait,
+    AWAY_AFTER, AdvisorChain, AdvisorInfo, BlockHead, BlockId, BlockKind, CallHead, ChatRequest, ChunkStream,
+    Error, ErrorKind, Phase, Placement, Result, StreamAdvisor, Text, async_trait, catch_panics,
 };
 
 use tokio::time::{Instant, timeout_at};
@@ -143,7 +143,7 @@ impl BlockPolicy {
     /// Returns the verdict on a block. A timeout and a panic are errors.
     async fn verdict(self: Arc<Self>, pending: PendingBlock) -> Result<Verdict> {
         let judge = Arc::clone(&self.judge);
-        let judged = CatchPanics::new(async move { judge.judge(pending).await });
+        let judged = catch_panics(async move { judge.judge(pending).await });
         let outcome = match self.timeout {
             None => judged.await,
             Some(timeout) => within(timeout, "a judge gave no verdict in time", judged).await?,

@@ -334,7 +334,7 @@ async fn failing_retriever_ends_the_turn_by_default() {
     let response = tolerant.prompt().user("When?").call().await.unwrap();
     assert_eq!((response.text().as_str(), response.message().blocks().len()), ("Hello [1].", 1));
     assert_eq!(texts(&model.prompts()[0].messages), ["Be polite.", "When?"]);
-    assert_eq!(response.turn().extensions().get::<Retrieved>(), None);
+    assert_eq!(response.turn.extensions().get::<Retrieved>(), None);
 }
 
 #[tokio::test]
@@ -375,7 +375,7 @@ async fn two_retrievals_number_their_documents_on() {
             .ends_with("Cats:\n\n<document number=\"3\">\nCats sleep.\n</document>\n\nWhen?")
     );
     assert_eq!(cited(response.message()), ["cats", "Hours"], "the inner advisor is the first to add");
-    let retrieved = response.turn().extensions().get::<Retrieved>().unwrap();
+    let retrieved = response.turn.extensions().get::<Retrieved>().unwrap();
     let ids: Vec<_> = retrieved.documents().iter().map(|document| document.id.to_string()).collect();
     assert_eq!(ids, ["hours", "cats", "cats"]);
     assert_eq!((retrieved.numbered(0), retrieved.numbered(4)), (None, None));
@@ -397,9 +397,9 @@ async fn query_can_be_rewritten_and_left_out() {
     let model = ScriptedModel::new((0..2).map(|_| Answer::from_text("Hello.")));
     let client = client(&model, retrieval, None);
     let greeted = client.prompt().user("Hi").call().await.unwrap();
-    assert_eq!(greeted.turn().extensions().get::<Retrieved>(), None);
+    assert_eq!(greeted.turn.extensions().get::<Retrieved>(), None);
     let asked = client.prompt().user("Wann?").call().await.unwrap();
-    assert_eq!(asked.turn().extensions().get::<Retrieved>(), Some(Retrieved::default()));
+    assert_eq!(asked.turn.extensions().get::<Retrieved>(), Some(Retrieved::default()));
     assert_eq!(*queries.lock().unwrap(), [("Wann? (in English)".to_owned(), "default".to_owned())]);
     assert_eq!(texts(&model.prompts()[1].messages), ["Be polite.", "Wann?"], "no document, no instructions");
 }

@@ -3,5 +3,4 @@
 pub(crate) mod attempts;
 pub(crate) mod chunk_stream;
 pub(crate) mod edit;
-pub(crate) mod end_when;
 pub(crate) mod item;

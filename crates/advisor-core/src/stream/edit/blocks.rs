@@ -1,6 +1,6 @@
 //! `EditedBlocks`: the blocks before and after an editor; keeps the output well-formed, and makes the answer of it.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use message_aggregator::{
     Block, BlockContent, BlockDelta, BlockHead, BlockId, BlockKind, CallHead, ChatResponse, Chunk, ChunkFold,
@@ -18,8 +18,8 @@ pub(super) struct EditedBlocks {
     shown: ChunkFold,
     /// Emitted blocks of the editor's own: those it added, and those it opened as another kind.
     own: BTreeSet<BlockId>,
-    /// The ids of the editor's own calls in each round.
-    own_call_ids: BTreeMap<u32, HashSet<Text>>,
+    /// The calls of each round by their ids: those of the inner stream and the editor's own.
+    calls: BTreeMap<u32, HashMap<Text, BlockId>>,
     /// Blocks that are open in the output, with the kind they opened as.
     open: BTreeMap<BlockId, BlockKind>,
     /// The opening chunks of blocks that wait for their only piece. Without it they have no content and are left out.
@@ -45,7 +45,7 @@ impl EditedBlocks {
             inside: BTreeMap::new(),
             shown: ChunkFold::new(),
             own: BTreeSet::new(),
-            own_call_ids: BTreeMap::new(),
+            calls: BTreeMap::new(),
             open: BTreeMap::new(),
             waiting: BTreeMap::new(),
             completing: None,
@@ -57,14 +57,24 @@ impl EditedBlocks {
     pub(super) fn arrive(&mut self, chunk: &Chunk) {
         match chunk {
             Chunk::Opened { block, head } => {
+                if let Some(call) = &head.call {
+                    self.note_call(*block, &call.call_id);
+                }
                 self.inside.insert(*block, InnerBlock { head: head.clone(), content: None });
             }
             Chunk::Closed { block, content } => {
                 self.inside.entry(*block).and_modify(|inner| inner.content = Some(content.clone()));
             }
-            Chunk::AttemptRestarted { round } => self.inside.retain(|block, _| block.round != *round),
+            Chunk::AttemptRestarted { round } => {
+                self.inside.retain(|block, _| block.round != *round);
+                self.calls.remove(round);
+            }
             _ => {}
         }
+    }
+
+    fn note_call(&mut self, block: BlockId, call_id: &Text) {
+        self.calls.entry(block.round).or_default().entry(call_id.clone()).or_insert(block);
     }
 
     /// Emits a chunk of the editor, if it is valid at this point.
@@ -127,7 +137,6 @@ impl EditedBlocks {
             Chunk::AttemptRestarted { round } => {
                 self.open.retain(|block, _| block.round != *round);
                 self.own.retain(|block| block.round != *round);
-                self.own_call_ids.remove(round);
                 self.waiting.retain(|block, _| block.round != *round);
                 true
             }
@@ -158,7 +167,7 @@ impl EditedBlocks {
     pub(super) fn forget(&mut self, round: u32) {
         self.inside.retain(|block, _| block.round != round);
         self.own.retain(|block| block.round != round);
-        self.own_call_ids.remove(&round);
+        self.calls.remove(&round);
         // A fold forgets an ended round in the same way as a restarted one.
         self.shown.push(&Chunk::AttemptRestarted { round });
         self.round = self.round.max(round.saturating_add(1));
@@ -210,22 +219,13 @@ impl EditedBlocks {
             return;
         }
         let call = head.call.get_or_insert_with(|| Box::new(CallHead::new(ToolCall::UNNAMED, "")));
-        if call.call_id.is_empty() || self.is_taken(block, &call.call_id) {
+        let taken = self.calls.get(&block.round).and_then(|calls| calls.get(&call.call_id));
+        if call.call_id.is_empty() || taken.is_some_and(|other| *other != block) {
             let (prefix, round, position, part) =
                 (&self.call_ids, block.round, block.position(), block.part());
             call.call_id = format!("{prefix}_{round}_{position}_{part}").into();
         }
-        self.own_call_ids.entry(block.round).or_default().insert(call.call_id.clone());
-    }
-
-    /// Checks whether another call of the round has this id.
-    fn is_taken(&self, block: BlockId, call_id: &Text) -> bool {
-        let is_other = |other: BlockId| other.round == block.round && other != block;
-        let inner = |(id, inner): (&BlockId, &InnerBlock)| {
-            is_other(*id) && inner.head.call.as_ref().is_some_and(|call| call.call_id == *call_id)
-        };
-        let own = self.own_call_ids.get(&block.round);
-        own.is_some_and(|ids| ids.contains(call_id)) || self.inside.iter().any(inner)
+        self.note_call(block, &call.call_id);
     }
 
     /// Closes a block with the content that was emitted; a call of the editor's own is complete then.
@@ -287,9 +287,8 @@ impl EditedBlocks {
 
     /// Returns the emitted blocks that the inner answer does not have.
     fn added(&self, response: &ChatResponse) -> Vec<(BlockId, Block)> {
-        let is_added =
-            |id: &&BlockId| id.round == response.round() && response.blocks().all(|(known, _)| known != **id);
-        let added = self.own.iter().filter(is_added);
+        let known: BTreeSet<_> = response.blocks().map(|(id, _)| id).collect();
+        let added = self.own.iter().filter(|id| id.round == response.round() && !known.contains(id));
         added.filter_map(|id| Some((*id, self.shown.block(*id)?))).collect()
     }
 

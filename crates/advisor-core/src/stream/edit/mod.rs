@@ -1,4 +1,4 @@
-//! `ChunkStream::edit_chunks` and `edit_with`: an editor (`ChunkEditor`) with its output (`EditedChunks`), the layer that
+//! `ChunkStream::edit_chunks`, `edit_with` and `end_when`: an editor (`ChunkEditor`) with its output (`EditedChunks`), the layer that
 //! runs it, and the answers that it changed.
 
 mod blocks;
@@ -16,10 +16,9 @@ use self::blocks::EditedBlocks;
 use futures::stream::Stream;
 use message_aggregator::{
     Block, BlockDelta, BlockHead, BlockId, ChatResponse, Chunk, Finish, FinishReason, Message, MessageList,
-    ToolCall, ToolResult,
+    ToolCall, ToolResult, Usage,
 };
 
-use crate::stream::end_when::UsageSoFar;
 use crate::{ChunkStream, Error, ErrorKind, Result, Turn, TurnId, drop_caught};
 
 impl ChunkStream {
@@ -119,6 +118,61 @@ impl ChunkStream {
     pub fn edit_with(mut self, editor: impl ChunkEditor) -> Self {
         let turn = Arc::clone(self.turn.get_or_insert_with(|| Turn::new(TurnId::random())));
         self.inside(|inner| Self::new(Edited::new(inner, editor, turn)))
+    }
+
+    /// Ends the answer as soon as `end` returns a reason for a chunk, for output guards and budgets.
+    ///
+    /// That chunk is not emitted. The output of the round so far becomes the answer: its open blocks close, the
+    /// source is dropped, and `Completed` follows with that finish reason. Completion work added further inside
+    /// does not run; work added to the returned stream does. `end` is not called for `Completed`, since the answer
+    /// has ended then.
+    ///
+    /// A tool call that was still open is incomplete and never runs. Inside the tool loop, complete calls run
+    /// unless the reason [vetoes](FinishReason::vetoes_calls) them.
+    ///
+    /// Usage arrives once per round, after its blocks: the cost of an answer is unknown while it streams. If `end`
+    /// returns a reason for a usage chunk, that usage counts.
+    ///
+    /// Outside the loop, the turn ends here. The response has the usage of the emitted rounds: with
+    /// `FinalAnswerOnly`, of the last one at most. Its transcript is that of the turn, without the changes that an
+    /// editor outside the loop made to earlier rounds. If the turn ends between two rounds, the answer is empty.
+    ///
+    /// The results of a round become final together. If one of its tools is still running, all its calls get
+    /// [`OUTCOME_UNKNOWN`](crate::OUTCOME_UNKNOWN) as their result. Started calls that must not run twice get
+    /// [`VERIFY_BEFORE_RETRYING`](crate::VERIFY_BEFORE_RETRYING) instead.
+    ///
+    /// # Example
+    /// ```
+    /// use advisor_core::{ChatResponse, ChunkStream, FinishReason, Message};
+    /// use futures::StreamExt;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> advisor_core::Result<()> {
+    /// let answer = ChatResponse::new(1, Message::assistant("The password is swordfish"), FinishReason::Stop);
+    /// let mut guarded = ChunkStream::answer(answer).end_when(|chunk| {
+    ///     chunk.text()?.contains("password").then_some(FinishReason::ContentFilter)
+    /// });
+    /// while let Some(chunk) = guarded.next().await {
+    ///     if let Some(response) = chunk?.completed() {
+    ///         assert_eq!((response.text().as_str(), &response.finish().reason), ("", &FinishReason::ContentFilter));
+    ///     }
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub fn end_when(self, end: impl FnMut(&Chunk) -> Option<FinishReason> + Send + 'static) -> Self {
+        self.edit_with(EndWhen(end))
+    }
+}
+
+/// An editor that changes nothing, and ends the answer at the chunk for which its closure returns a reason.
+struct EndWhen<F>(F);
+
+impl<F: FnMut(&Chunk) -> Option<FinishReason> + Send + 'static> ChunkEditor for EndWhen<F> {
+    fn edit(&mut self, chunk: Chunk, out: &mut EditedChunks<'_>) {
+        match (self.0)(&chunk) {
+            None => out.push(chunk),
+            Some(reason) => out.end_answer(reason),
+        }
     }
 }
 
@@ -474,6 +528,37 @@ impl<E: ChunkEditor> Edited<E> {
 
     fn edited_response(&mut self, response: &ChatResponse) -> ChatResponse {
         self.answers.edited_response(response, &self.blocks, &self.turn)
+    }
+}
+
+/// The token counts of the rounds that a stream has shown, for an answer that ends early.
+#[derive(Debug, Default)]
+struct UsageSoFar {
+    /// Of the completed rounds.
+    completed: Option<Usage>,
+    /// Of the current round, as far as known.
+    running: Option<Usage>,
+}
+
+impl UsageSoFar {
+    fn note(&mut self, chunk: &Chunk) {
+        match chunk {
+            Chunk::RoundCompleted(response) => {
+                self.running = response.usage().copied();
+                self.completed = self.total();
+                self.running = None;
+            }
+            Chunk::Usage { usage, .. } => self.running.get_or_insert_default().merge(usage),
+            _ => {}
+        }
+    }
+
+    fn total(&self) -> Option<Usage> {
+        let mut total = self.completed;
+        if let Some(running) = &self.running {
+            total.get_or_insert_default().add(running);
+        }
+        total
     }
 }
 

@@ -363,34 +363,27 @@ pub enum DecisionProblem {
     Unknown,
 }
 
-#[derive(Serialize)]
-struct Written<'a> {
+/// The JSON form of an error.
+#[derive(Serialize, Deserialize)]
+struct Form<'a> {
     #[serde(flatten)]
     kind: ErrorKind,
-    message: &'a str,
-    #[serde(skip_serializing_if = "Not::not")]
-    emitted: bool,
-}
-
-#[derive(Deserialize)]
-struct Read {
-    #[serde(flatten)]
-    kind: ErrorKind,
-    message: String,
-    #[serde(default)]
+    message: Cow<'a, str>,
+    #[serde(default, skip_serializing_if = "Not::not")]
     emitted: bool,
 }
 
 impl Serialize for Error {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        Written { kind: self.kind(), message: &self.0.message, emitted: self.emitted() }.serialize(serializer)
+        let message = Cow::from(&*self.0.message);
+        Form { kind: self.kind(), message, emitted: self.emitted() }.serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for Error {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let Read { kind, message, emitted } = Read::deserialize(deserializer)?;
-        let error = Self::new(kind, message);
+        let Form { kind, message, emitted } = Form::deserialize(deserializer)?;
+        let error = Self::new(kind, message.into_owned());
         Ok(if emitted { error.mark_emitted() } else { error })
     }
 }

@@ -8,7 +8,7 @@ use syn::{Attribute, Ident, ItemFn, Path, Result, ReturnType, parse_quote};
 
 use crate::function::{ToolFunction, without_field_attributes};
 use crate::parameter::Parameter;
-use crate::settings::{Blocking, Settings};
+use crate::settings::Settings;
 
 /// Returns the expansion, or the error beside the function as it is, so that nothing else is reported about it.
 pub(crate) fn expand_or_error(settings: TokenStream, item: TokenStream) -> TokenStream {
@@ -88,29 +88,14 @@ fn is_doc(attribute: &Attribute) -> bool {
     attribute.path().is_ident("doc")
 }
 
-/// The names of the generated variables. Those of the function's author do not collide with them.
-struct Names {
-    call: Ident,
-    arguments: Ident,
-    returned: Ident,
-    state: Ident,
-}
-
-impl Names {
-    fn new() -> Self {
-        let name = |text| Ident::new(text, Span::mixed_site());
-        Self {
-            call: name("call"),
-            arguments: name("arguments"),
-            returned: name("returned"),
-            state: name("state"),
-        }
-    }
+/// Returns the name of a generated variable. Those of the function's author do not collide with it.
+fn generated(name: &str) -> Ident {
+    Ident::new(name, Span::mixed_site())
 }
 
 /// Returns the expression that creates the tool.
 fn tool(function: &ToolFunction, settings: &Settings, source: &Path) -> TokenStream {
-    let names = Names::new();
+    let (call, state) = (generated("call"), generated("state"));
     let ToolFunction { name, description, is_method, .. } = function;
     let mut definition = quote! {
         #source::ToolDefinition::new(#name, #description, #source::schema_for::<__Arguments>())
@@ -119,11 +104,10 @@ fn tool(function: &ToolFunction, settings: &Settings, source: &Path) -> TokenStr
         let fields = &settings.fields;
         definition = quote!(#source::ToolDefinition { #(#fields,)* ..#definition });
     }
-    let body = body(function, &names, source);
-    let Names { call, state, .. } = &names;
+    let body = body(function, source);
     let shared = is_method.then(|| quote!(let #state = ::std::sync::Arc::clone(self);));
     let tool = match &settings.blocking {
-        Some(Blocking { limit, .. }) => {
+        Some((_, limit)) => {
             quote!(#source::FnTool::blocking(#definition, #limit, move |#call| { #body }))
         }
         None => {
@@ -140,8 +124,8 @@ fn tool(function: &ToolFunction, settings: &Settings, source: &Path) -> TokenStr
 }
 
 /// Returns the statements of one run: read the arguments, call the function, convert what it returns.
-fn body(function: &ToolFunction, names: &Names, source: &Path) -> TokenStream {
-    let Names { call, arguments, returned, state } = names;
+fn body(function: &ToolFunction, source: &Path) -> TokenStream {
+    let [call, arguments, returned, state] = ["call", "arguments", "returned", "state"].map(generated);
     let signature = &function.item.sig;
     let ident = &signature.ident;
     let inputs = function.parameters.iter().map(|parameter| match parameter {

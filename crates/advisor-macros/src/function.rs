@@ -34,9 +34,9 @@ impl ToolFunction {
         if let Some(FnArg::Receiver(receiver)) = receivers.first() {
             check_receiver(receiver)?;
         }
-        if let (Some(blocking), Some(_)) = (&settings.blocking, &signature.asyncness) {
+        if let (Some((blocking, _)), Some(_)) = (&settings.blocking, &signature.asyncness) {
             let message = "`blocking` is for functions that block their thread: remove it, or the `async`";
-            return Err(Error::new_spanned(&blocking.key, message));
+            return Err(Error::new_spanned(blocking, message));
         }
         Ok(Self {
             name: name(signature, settings)?,

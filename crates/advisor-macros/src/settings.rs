@@ -11,16 +11,11 @@ use syn::{Error, Expr, Ident, LitStr, Path, Result, Token};
 pub(crate) struct Settings {
     pub(crate) name: Option<LitStr>,
     pub(crate) description: Option<Expr>,
-    pub(crate) blocking: Option<Blocking>,
+    /// The setting `blocking`, with the number of runs at a time.
+    pub(crate) blocking: Option<(Ident, Expr)>,
     pub(crate) source: Option<Path>,
     /// Fields of `ToolDefinition` with their values.
     pub(crate) fields: Vec<TokenStream>,
-}
-
-/// The setting `blocking`, with the number of runs at a time.
-pub(crate) struct Blocking {
-    pub(crate) key: Ident,
-    pub(crate) limit: Expr,
 }
 
 impl Parse for Settings {
@@ -46,7 +41,7 @@ impl Settings {
             }
             "blocking" => {
                 let limit = value(input, &key, "4")?;
-                self.blocking.replace(Blocking { key: key.clone(), limit }).is_some()
+                self.blocking.replace((key.clone(), limit)).is_some()
             }
             "crate" => {
                 let path: LitStr = value(input, &key, "\"advisor_chain::tools\"")?;

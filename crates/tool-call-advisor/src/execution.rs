@@ -257,10 +257,10 @@ async fn run(call: &ReadyCall, arguments: Value, batch: &ToolBatch) -> ToolResul
     match with_reports(running, reports, call, &batch.events).await {
         Ok(Ok(ToolOutput { parts, .. })) => ToolResult::new(&call.call, parts),
         // Without a text, the model would take the call for a success.
-        Ok(Err(error)) if error.text().trim().is_empty() => {
+        Ok(Err(error)) if error.text.trim().is_empty() => {
             ToolResult::error(&call.call, "the tool failed without saying why")
         }
-        Ok(Err(error)) => ToolResult::error(&call.call, error.text().clone()),
+        Ok(Err(error)) => ToolResult::error(&call.call, error.text.clone()),
         Err(panic) => {
             let outcome = match call.tool.definition().effect {
                 Some(Effect::AtMostOnce) => format!("; {}", unknown_outcome(call)),

@@ -150,7 +150,7 @@ mod tests {
         let (told, tells) = std::sync::mpsc::channel();
         std::thread::spawn(move || told.send(shared.read("pipe")));
         let refusal = tells.recv_timeout(std::time::Duration::from_secs(30)).unwrap().unwrap_err();
-        assert!(refusal.text().contains("this is no file"), "{refusal:?}");
+        assert!(refusal.text.contains("this is no file"), "{refusal:?}");
     }
 
     /// A link of this kind has no target whose name could be checked.
@@ -161,7 +161,7 @@ mod tests {
         let shared = SharedFolder::open(folder.path()).unwrap();
         std::fs::write(folder.path().join(".env"), "KEY=canary").unwrap();
         std::fs::hard_link(folder.path().join(".env"), folder.path().join("a")).unwrap();
-        let refused = shared.read("a").unwrap_err().text().to_owned();
+        let refused = shared.read("a").unwrap_err().text.to_owned();
         assert!(refused.contains("further names") && !refused.contains("canary"), "{refused}");
         std::fs::remove_file(folder.path().join(".env")).unwrap();
         assert!(shared.read("a").is_ok());

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use advisor_chain::chain::StreamItem;
+use advisor_chain::messages::JSON_VERSION;
 use advisor_chain::{Chunk, Error, ErrorKind};
 use serde::Serialize;
 
@@ -35,7 +36,7 @@ struct Items<'a, W>(&'a mut W);
 impl<'a, W: Write> Items<'a, W> {
     fn begin(out: &'a mut W) -> io::Result<Self> {
         let mut items = Self(out);
-        items.write(&StreamItem::begin())?;
+        items.write(&StreamItem::Begin { version: JSON_VERSION })?;
         Ok(items)
     }
 

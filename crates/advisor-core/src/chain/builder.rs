@@ -58,18 +58,16 @@ impl ChainBuilder {
         self
     }
 
-    /// Replaces the model by the one that `around` makes of it, such as one that measures it.
-    pub fn map_model(self, around: impl FnOnce(Arc<dyn ChatModel>) -> Arc<dyn ChatModel>) -> Self {
-        Self { model: around(self.model), ..self }
-    }
-
-    /// Replaces each advisor that was added so far by the one that `around` makes of it, such as one that measures it.
-    /// Placements stay.
-    pub fn map_advisors(mut self, around: impl Fn(Arc<dyn StreamAdvisor>) -> Arc<dyn StreamAdvisor>) -> Self {
+    /// Replaces the model, and each advisor that was added so far. Placements stay.
+    pub(crate) fn wrapped(
+        mut self,
+        model: impl FnOnce(Arc<dyn ChatModel>) -> Arc<dyn ChatModel>,
+        advisor: impl Fn(Arc<dyn StreamAdvisor>) -> Arc<dyn StreamAdvisor>,
+    ) -> Self {
         for link in self.links.iter_mut().chain(&mut self.fallbacks) {
-            link.advisor = around(Arc::clone(&link.advisor));
+            link.advisor = advisor(Arc::clone(&link.advisor));
         }
-        self
+        Self { model: model(self.model), ..self }
     }
 
     fn placed(mut self, placement: Placement, advisor: Arc<dyn StreamAdvisor>) -> Self {

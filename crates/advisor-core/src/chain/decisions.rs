@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -14,7 +15,7 @@ use crate::{
 };
 
 /// The decisions of a turn that continues after calls that wait ([`Turn::decisions`](crate::Turn::decisions)), made by
-/// [`Prompt::resume`](crate::Prompt::resume).
+/// [`Prompt::resume`](crate::Prompt::resume). It dereferences to the decisions, as they were given.
 ///
 /// The memory of the turn applies them when the turn begins, while it holds the conversation. It
 /// [checks](Self::check) them against the calls that wait, [finds](Self::resolve) the tools, records the starts of
@@ -46,12 +47,6 @@ impl Decisions {
     pub(crate) fn new(decisions: Vec<Decision>, runner: Arc<dyn CallRunner>) -> Self {
         let progress = Arc::new(watch::Sender::new(Progress::Waiting));
         Self { decisions: decisions.into(), runner, progress }
-    }
-
-    /// Returns the decisions, as they were given.
-    #[must_use]
-    pub fn as_slice(&self) -> &[Decision] {
-        &self.decisions
     }
 
     /// Checks the decisions against the calls that the conversation waits for, in call order. Each of these calls needs
@@ -205,25 +200,26 @@ fn not_waiting(call: Option<impl fmt::Display>) -> Result<()> {
     Err(Error::new(ErrorKind::NoClientSideCall, message))
 }
 
+impl Deref for Decisions {
+    type Target = [Decision];
+
+    fn deref(&self) -> &[Decision] {
+        &self.decisions
+    }
+}
+
 impl fmt::Debug for Decisions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.decisions.iter()).finish()
     }
 }
 
-/// The decisions of a turn. An extension of it, since they run tools, which know their turn.
-#[derive(Clone)]
-struct OfTurn(Decisions);
-
 impl Turn {
-    pub(crate) fn set_decisions(&self, decisions: Decisions) {
-        self.extensions().insert(OfTurn(decisions));
-    }
-
+    // They are an extension, since they run tools, which know their turn.
     /// Returns the decisions about calls that wait, of a turn that continues after them
     /// ([`Prompt::resume`](crate::Prompt::resume)).
     #[must_use]
     pub fn decisions(&self) -> Option<Decisions> {
-        self.extensions().get().map(|OfTurn(decisions)| decisions)
+        self.extensions().get()
     }
 }

@@ -105,7 +105,7 @@ where
     Fut: Future<Output = Result<T>> + Send + 'static,
     T: Into<Text>,
 {
-    let (context, text) = (Arc::new(context), OncePerTurn::<Text>::new());
+    let (context, text) = (Arc::new(context), OncePerTurn::<Text>::default());
     from_fn(name, move |request: ChatRequest, next: AdvisorChain| {
         let (context, text) = (Arc::clone(&context), text.clone());
         async move {
@@ -163,22 +163,17 @@ where
     .with_placement(Placement::new(Phase::Round))
 }
 
-/// The sets that were merged last. They are kept, so that a turn of many rounds serialises its tools once.
-struct Merged {
-    given: ToolSet,
-    added: ToolSet,
-    all: ToolSet,
-}
-
-fn merged(last: &Mutex<Option<Merged>>, given: ToolSet, added: ToolSet) -> Result<ToolSet> {
+/// Merges two sets. Those that were merged last, and what became of them, are kept, so that a turn of many rounds
+/// serialises its tools once.
+fn merged(last: &Mutex<Option<[ToolSet; 3]>>, given: ToolSet, added: ToolSet) -> Result<ToolSet> {
     let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(last) = &*last
-        && last.given.is_same(&given)
-        && last.added.is_same(&added)
+    if let Some([last_given, last_added, all]) = &*last
+        && last_given.is_same(&given)
+        && last_added.is_same(&added)
     {
-        return Ok(last.all.clone());
+        return Ok(all.clone());
     }
     let all = given.clone().merged(&added)?;
-    *last = Some(Merged { given, added, all: all.clone() });
+    *last = Some([given, added, all.clone()]);
     Ok(all)
 }

@@ -20,7 +20,7 @@ use tracing::Instrument;
 use crate::chain::builder::ChainBuilder;
 use crate::{
     CallRunner, ChatModel, ChatRequest, ChunkStream, Error, ErrorKind, PendingCalls, Placement, Plan, Result,
-    SchemaSupport, StreamAdvisor, ToolSet, spans,
+    SchemaSupport, StreamAdvisor, ToolDefinition, ToolSet, spans,
 };
 
 /// The whole chain or its rest down to the model: immutable and cheap to clone. It can be called any number of
@@ -181,7 +181,7 @@ impl AdvisorChain {
         if tools.is_empty() {
             return Ok(());
         }
-        tools.validate()?;
+        tools.definitions().try_for_each(ToolDefinition::validate)?;
         self.links.iter().try_for_each(|link| link.advisor.validate_tools(tools))
     }
 

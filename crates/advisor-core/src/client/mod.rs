@@ -106,12 +106,6 @@ impl ChatClient {
         &self.defaults.options
     }
 
-    /// Returns the instructions of every turn, if set.
-    #[must_use]
-    pub fn system(&self) -> Option<&str> {
-        self.defaults.system.as_deref()
-    }
-
     /// Returns the chain that every turn runs through.
     #[must_use]
     pub fn chain(&self) -> &AdvisorChain {
@@ -168,15 +162,14 @@ impl ChatClientBuilder {
         Self { chain: self.chain.fallback_advisor(advisor), ..self }
     }
 
-    /// Replaces the model by the one that `around` makes of it, such as one that measures it.
-    pub fn map_model(self, around: impl FnOnce(Arc<dyn ChatModel>) -> Arc<dyn ChatModel>) -> Self {
-        Self { chain: self.chain.map_model(around), ..self }
-    }
-
-    /// Replaces each advisor that was added so far by the one that `around` makes of it, such as one that measures it.
-    /// Placements stay.
-    pub fn map_advisors(self, around: impl Fn(Arc<dyn StreamAdvisor>) -> Arc<dyn StreamAdvisor>) -> Self {
-        Self { chain: self.chain.map_advisors(around), ..self }
+    /// Replaces the model by the one that `model` makes of it, and each advisor that was added so far by the one that
+    /// `advisor` makes of it, such as those that measure them. Placements stay.
+    pub fn wrapped(
+        self,
+        model: impl FnOnce(Arc<dyn ChatModel>) -> Arc<dyn ChatModel>,
+        advisor: impl Fn(Arc<dyn StreamAdvisor>) -> Arc<dyn StreamAdvisor>,
+    ) -> Self {
+        Self { chain: self.chain.wrapped(model, advisor), ..self }
     }
 
     /// Sets the instructions of every turn that sets none itself.

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use message_aggregator::{Message, MessageList, Text};
 
 use crate::client::{Defaults, check_spawner};
-use crate::turn_stream::Beginning;
 use crate::{
     AdvisorChain, ChainBuilder, ChatOptions, ChatRequest, ConversationKey, Decision, Decisions, Error,
     IntoId, NestedBounds, OnDrop, Result, StreamAdvisor, Tool, ToolInvocation, ToolSet, Turn, TurnId,
@@ -236,7 +235,7 @@ impl Prompt {
         self.error.get_or_insert_with(|| Arc::new(error));
     }
 
-    fn prepare(self, turn: Arc<Turn>) -> Result<Beginning> {
+    fn prepare(self, turn: Arc<Turn>) -> Result<(AdvisorChain, ChatRequest)> {
         if let Some(error) = self.error {
             let copy = |shared: Arc<Error>| Error::new(shared.kind(), shared.to_string()).with_source(shared);
             return Err(Arc::try_unwrap(error).unwrap_or_else(copy));
@@ -262,9 +261,9 @@ impl Prompt {
         };
         chain.validate_tools(&request.tools)?;
         if let Some(decisions) = self.decisions {
-            request.turn.set_decisions(decided(&chain, &request, decisions)?);
+            request.turn.extensions().insert(decided(&chain, &request, decisions)?);
         }
-        Ok(Beginning { chain, request })
+        Ok((chain, request))
     }
 }
 

@@ -13,16 +13,16 @@ use crate::{Error, ErrorKind, Result};
 ///
 /// # Example
 /// ```
-/// use advisor_core::{Chunk, Error, ErrorKind, StreamItem};
+/// use advisor_core::{Error, ErrorKind, JSON_VERSION, StreamItem};
 ///
 /// let failure = Error::new(ErrorKind::Timeout, "no answer within 5 s");
-/// let items = [StreamItem::begin(), StreamItem::from(Err(failure))];
+/// let items = [StreamItem::Begin { version: JSON_VERSION }, StreamItem::from(Err(failure))];
 /// let lines = items.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
 /// assert_eq!(lines[0], r#"{"type":"begin","version":1}"#);
 /// assert_eq!(lines[1], r#"{"type":"error","kind":"timeout","message":"no answer within 5 s"}"#);
 ///
-/// let read = StreamItem::from_json(&lines[1])?.into_result();
-/// assert!(matches!(read, Some(Err(error)) if error.kind() == ErrorKind::Timeout));
+/// let read = StreamItem::from_json(&lines[1])?;
+/// assert!(matches!(read, StreamItem::Error(error) if error.kind() == ErrorKind::Timeout));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Serialize)]
@@ -52,12 +52,6 @@ struct Head<'a> {
 }
 
 impl StreamItem {
-    /// Creates the first item of a stream, with the version that this version writes.
-    #[must_use]
-    pub fn begin() -> Self {
-        Self::Begin { version: JSON_VERSION }
-    }
-
     /// Reads an item.
     ///
     /// # Errors
@@ -75,16 +69,6 @@ impl StreamItem {
             _ => Ok(Chunk::from_json(json)
                 .map_err(|error| unreadable(&error))?
                 .map_or(Self::Unknown, Self::Chunk)),
-        }
-    }
-
-    /// Returns the chunk or the error; `None` for the other items.
-    #[must_use]
-    pub fn into_result(self) -> Option<Result<Chunk>> {
-        match self {
-            Self::Chunk(chunk) => Some(Ok(chunk)),
-            Self::Error(error) => Some(Err(error)),
-            Self::Begin { .. } | Self::Unknown => None,
         }
     }
 }
@@ -135,8 +119,9 @@ mod tests {
     fn items_come_back() {
         let chunk = Chunk::Completed(ChatResponse::from("Hello."));
         let json = serde_json::to_string(&StreamItem::from(Ok(chunk.clone()))).unwrap();
-        assert_eq!(StreamItem::from_json(&json).unwrap().into_result().unwrap().unwrap(), chunk);
-        let json = serde_json::to_string(&StreamItem::begin()).unwrap();
+        let read = StreamItem::from_json(&json).unwrap();
+        assert!(matches!(read, StreamItem::Chunk(read) if read == chunk));
+        let json = serde_json::to_string(&StreamItem::Begin { version: JSON_VERSION }).unwrap();
         assert!(matches!(StreamItem::from_json(&json), Ok(StreamItem::Begin { version: JSON_VERSION })));
     }
 
@@ -145,7 +130,7 @@ mod tests {
         let event = r#"{"type":"tool","block":"1.0","call_id":"c","name":"f","event":{"type":"paused"}}"#;
         for json in [r#"{"type":"heartbeat","at":[1]}"#, event, r#"{"type":"unknown"}"#] {
             let item = StreamItem::from_json(json).unwrap();
-            assert!(matches!(item, StreamItem::Unknown) && item.into_result().is_none(), "{json}");
+            assert!(matches!(item, StreamItem::Unknown), "{json}");
         }
         let protocol = Some(ErrorKind::Protocol { position: None });
         for json in [

@@ -11,7 +11,7 @@ use message_aggregator::Text;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::{Effect, Error, Result, ToolError, ToolInvocation, ToolOutput, ToolSet};
+use crate::{Effect, Error, Result, ToolError, ToolInvocation, ToolOutput};
 
 /// A function that the model can call.
 ///
@@ -219,55 +219,39 @@ impl ToolDefinition {
     /// assert!(spaced.validate().unwrap_err().to_string().contains("call it `search_docs`"));
     /// ```
     pub fn validate(&self) -> Result<()> {
-        self.defect().map_or(Ok(()), |defect| Err(Error::configuration(defect)))
-    }
-
-    fn defect(&self) -> Option<String> {
-        name_defect(&self.name).or_else(|| {
-            let is_object = |schema: &Value| schema.get("type").is_some_and(|kind| kind == "object");
-            (!self.parameters.is_null() && !is_object(&self.parameters)).then(|| {
-                format!(
-                    "the tool `{}` needs an object schema: write `\"type\": \"object\"` at its root, and its arguments as `properties`",
-                    self.name
-                )
-            })
-        })
+        validate_name(&self.name)?;
+        if self.parameters.is_null() || self.parameters.get("type").is_some_and(|kind| kind == "object") {
+            return Ok(());
+        }
+        Err(Error::configuration(format!(
+            "the tool `{}` needs an object schema: write `\"type\": \"object\"` at its root, and its arguments as `properties`",
+            self.name
+        )))
     }
 }
 
-fn name_defect(name: &str) -> Option<String> {
+fn validate_name(name: &str) -> Result<()> {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     if name.is_empty() {
-        return Some(String::from("a tool has no name: give it 1 to 64 letters, digits, `_`, `-` or `.`"));
+        return Err(Error::configuration(
+            "a tool has no name: give it 1 to 64 letters, digits, `_`, `-` or `.`",
+        ));
     }
     // A name may come from an untrusted source and must not control a terminal.
     let shown = name.escape_debug();
     let length = name.chars().count();
     if length > LONGEST_NAME {
-        return Some(format!(
+        return Err(Error::configuration(format!(
             "the name of the tool `{shown}` has {length} characters; servers take at most {LONGEST_NAME}"
-        ));
+        )));
     }
-    (!name.chars().all(fits)).then(|| {
-        let fitting: String = name.chars().map(|c| if fits(c) { c } else { '_' }).collect();
-        format!(
-            "the name of the tool `{shown}` has characters that servers refuse; they take letters, digits, `_`, `-` and `.`: call it `{fitting}`"
-        )
-    })
-}
-
-/// The defect of the first invalid definition of a set, if any.
-struct Defect(Option<String>);
-
-impl ToolSet {
-    /// Checks every definition, once for the set. See [`ToolDefinition::validate`].
-    ///
-    /// # Errors
-    /// That of the first definition with a defect.
-    pub fn validate(&self) -> Result<()> {
-        let Defect(defect) = self.wire_form(|set| Defect(set.definitions().find_map(ToolDefinition::defect)));
-        defect.as_ref().map_or(Ok(()), |defect| Err(Error::configuration(defect.clone())))
+    if name.chars().all(fits) {
+        return Ok(());
     }
+    let fitting: String = name.chars().map(|c| if fits(c) { c } else { '_' }).collect();
+    Err(Error::configuration(format!(
+        "the name of the tool `{shown}` has characters that servers refuse; they take letters, digits, `_`, `-` and `.`: call it `{fitting}`"
+    )))
 }
 
 #[cfg(test)]

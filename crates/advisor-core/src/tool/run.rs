@@ -59,7 +59,7 @@ impl ToolInvocation {
     /// }
     ///
     /// let error = invocation.parse::<Weather>().unwrap_err();
-    /// assert!(error.text().contains(r#"/days/1: invalid type: string "two", expected u8"#));
+    /// assert!(error.text.contains(r#"/days/1: invalid type: string "two", expected u8"#));
     /// # Ok::<(), serde_json::Error>(())
     /// ```
     pub fn parse<A: DeserializeOwned>(&self) -> Result<A, ToolError> {
@@ -174,24 +174,22 @@ impl From<Vec<Part>> for ToolOutput {
 ///
 /// Any error converts into it with `?`. It keeps the text of the error and of its sources.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ToolError(Text);
+#[non_exhaustive]
+pub struct ToolError {
+    /// The text that the model reads.
+    pub text: Text,
+}
 
 impl ToolError {
     /// Creates an error with this text.
     pub fn new(text: impl Into<Text>) -> Self {
-        Self(text.into())
-    }
-
-    /// Returns the text that the model reads.
-    #[must_use]
-    pub fn text(&self) -> &Text {
-        &self.0
+        Self { text: text.into() }
     }
 }
 
 // It does not implement `std::error::Error`, so that every error can convert into it.
 impl<E: std::error::Error> From<E> for ToolError {
     fn from(error: E) -> Self {
-        Self(text_with_sources(&error).into())
+        Self::new(text_with_sources(&error))
     }
 }

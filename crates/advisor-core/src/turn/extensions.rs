@@ -84,7 +84,7 @@ impl fmt::Debug for Extensions {
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> advisor_core::Result<()> {
-/// let name = OncePerTurn::new();
+/// let name = OncePerTurn::default();
 /// let turn = Turn::new(TurnId::random());
 /// assert_eq!(name.get_or_try_init(&turn, async { Ok("Ada") }).await?, "Ada");
 /// assert_eq!(name.get_or_try_init(&turn, async { Ok("Bob") }).await?, "Ada");
@@ -100,12 +100,6 @@ pub struct OncePerTurn<T> {
 struct Values<T>(Vec<(Arc<u8>, Arc<OnceCell<T>>)>);
 
 impl<T: Clone + Send + Sync + 'static> OncePerTurn<T> {
-    /// Creates an instance without a value.
-    #[must_use]
-    pub fn new() -> Self {
-        Self { instance: Arc::default(), value: PhantomData }
-    }
-
     /// Returns the value of this turn. Computes it with `compute` if there is none.
     ///
     /// # Errors
@@ -133,9 +127,9 @@ impl<T> Default for Values<T> {
     }
 }
 
-impl<T: Clone + Send + Sync + 'static> Default for OncePerTurn<T> {
+impl<T> Default for OncePerTurn<T> {
     fn default() -> Self {
-        Self::new()
+        Self { instance: Arc::default(), value: PhantomData }
     }
 }
 

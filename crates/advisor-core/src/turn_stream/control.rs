@@ -11,7 +11,7 @@ use futures::future::BoxFuture;
 use futures::task::AtomicWaker;
 use tokio::sync::watch;
 
-use crate::{TurnId, drop_caught};
+use crate::drop_caught;
 
 /// Policy for a turn that is dropped or cancelled before its end.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -62,18 +62,11 @@ impl fmt::Debug for Spawner {
 #[derive(Debug, Clone)]
 pub struct TurnHandle {
     control: Arc<TurnControl>,
-    turn: TurnId,
 }
 
 impl TurnHandle {
-    pub(super) fn new(control: Arc<TurnControl>, turn: TurnId) -> Self {
-        Self { control, turn }
-    }
-
-    /// Returns the turn's id.
-    #[must_use]
-    pub fn turn(&self) -> &TurnId {
-        &self.turn
+    pub(super) fn new(control: Arc<TurnControl>) -> Self {
+        Self { control }
     }
 
     /// Cancels the turn. The next poll of its stream records the end according to `mode`. Then the stream ends

@@ -11,7 +11,7 @@ use message_aggregator::{ChatResponse, Chunk};
 use tracing::Span;
 
 use crate::turn_stream::control::TurnControl;
-use crate::turn_stream::{Ending, LastItem, State};
+use crate::turn_stream::{Ending, State};
 use crate::{
     Error, ErrorKind, OnDrop, Record, Result, Step, TurnEnd, TurnRecorder, TurnStream, drop_caught, spans,
 };
@@ -20,7 +20,7 @@ use crate::{
 impl TurnStream {
     /// Stops everything and records the end; the caller receives `error` afterwards.
     pub(super) fn end_with(&mut self, end: TurnEnd, error: Error) {
-        let last = LastItem::Failed(self.noting_emission(error));
+        let last = Err(self.noting_emission(error));
         let record = Record::new(self.delivered.round(), Step::End(end.clone()), Vec::new());
         self.record_last(vec![record], end, last);
     }
@@ -36,7 +36,7 @@ impl TurnStream {
     }
 
     /// Records the remaining records in order; the last one is the end of the turn.
-    fn record_last(&mut self, records: Vec<Record>, end: TurnEnd, last: LastItem) {
+    fn record_last(&mut self, records: Vec<Record>, end: TurnEnd, last: Result<ChatResponse>) {
         // All work of the turn stops before its end is written.
         self.release();
         self.beside.leave(&self.turn.side_tasks);
@@ -59,7 +59,7 @@ impl TurnStream {
         let end = TurnEnd::Completed(response.finish().reason.clone());
         let answer = Some(response.message()).filter(|message| !message.is_empty_answer()).cloned();
         records.push(Record::new(response.round(), Step::End(end.clone()), answer.into_iter().collect()));
-        self.record_last(records, end, LastItem::Completed(response));
+        self.record_last(records, end, Ok(response));
     }
 
     /// Returns the response with the messages of the turn, if no tool loop has set them.
@@ -81,7 +81,7 @@ impl TurnStream {
         self.on_drop = mode;
         let error = Error::new(ErrorKind::Cancelled, "the turn was cancelled");
         if mode == OnDrop::FinishTurn && self.spawner.is_some() {
-            let ending = Ending { end: None, last: LastItem::Failed(self.noting_emission(error)) };
+            let ending = Ending { end: None, last: Err(self.noting_emission(error)) };
             self.detach();
             let nothing_to_record = futures::future::ready(Ok(())).boxed();
             self.state = State::Ending(nothing_to_record, Box::new(ending));
@@ -166,10 +166,10 @@ impl TurnStream {
             _ => self.control.settle(),
         }
         let item = match (last, recorded) {
-            (LastItem::Completed(response), Ok(())) => Ok(Chunk::Completed(response)),
-            (LastItem::Completed(response), Err(error)) => Err(error.or_partial(response).mark_emitted()),
+            (Ok(response), Ok(())) => Ok(Chunk::Completed(response)),
+            (Ok(response), Err(error)) => Err(error.or_partial(response).mark_emitted()),
             // The caller needs the reason of the failure, not the failure to record it.
-            (LastItem::Failed(error), _) => Err(error),
+            (Err(error), _) => Err(error),
         };
         spans::note_turn(&self.span, &item);
         self.span = Span::none();

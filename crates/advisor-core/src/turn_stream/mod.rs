@@ -96,7 +96,7 @@ impl TurnStream {
     /// Returns a handle that cancels the turn and waits for it, from another task.
     #[must_use]
     pub fn handle(&self) -> TurnHandle {
-        TurnHandle::new(Arc::clone(&self.control), self.turn.id().clone())
+        TurnHandle::new(Arc::clone(&self.control))
     }
 
     /// Returns the shared state of the turn.
@@ -117,16 +117,20 @@ impl TurnStream {
     /// Begins the turn. Returns an error that was found when the turn was built.
     fn begin(&mut self) -> Option<Error> {
         let State::Waiting(begin) = std::mem::replace(&mut self.state, State::Ended) else { return None };
-        let beginning = match begin {
+        let (chain, request) = match begin {
             Ok(begin) => *begin,
             Err(error) => {
                 self.control.settle();
                 return Some(error);
             }
         };
-        self.span = spans::turn(self.turn.id(), &beginning.request);
+        self.span = spans::turn(self.turn.id(), &request);
         self.turn.side_tasks.wake(Arc::clone(&self.control).into());
-        self.state = State::Opening(beginning.open().boxed());
+        let opening = async move {
+            request.turn.begin_with(&request.messages);
+            chain.next_stream(request).await
+        };
+        self.state = State::Opening(opening.boxed());
         None
     }
 
@@ -277,31 +281,16 @@ impl fmt::Debug for TurnStream {
     }
 }
 
-/// The chain and the request with which a turn begins.
-pub(crate) struct Beginning {
-    pub(crate) chain: AdvisorChain,
-    pub(crate) request: ChatRequest,
-}
-
-impl Beginning {
-    /// Calls the chain.
-    async fn open(self) -> Result<ChunkStream> {
-        let Self { chain, request } = self;
-        request.turn.begin_with(&request.messages);
-        chain.next_stream(request).await
-    }
-}
-
 impl AdvisorChain {
     /// Creates a turn of this chain. Nothing happens before it is polled.
     pub fn stream(&self, request: ChatRequest) -> TurnStream {
-        TurnStream::new(Arc::clone(&request.turn), Ok(Box::new(Beginning { chain: self.clone(), request })))
+        TurnStream::new(Arc::clone(&request.turn), Ok(Box::new((self.clone(), request))))
     }
 }
 
 impl TurnStream {
-    /// Creates the turn; `begin` is its beginning, or the error with which it ends.
-    pub(crate) fn new(turn: Arc<Turn>, begin: Result<Box<Beginning>>) -> Self {
+    /// Creates the turn; `begin` is what it begins with, or the error with which it ends.
+    pub(crate) fn new(turn: Arc<Turn>, begin: Result<Box<(AdvisorChain, ChatRequest)>>) -> Self {
         Self {
             state: State::Waiting(begin),
             turn,
@@ -372,8 +361,8 @@ impl TurnStream {
 }
 
 enum State {
-    /// Not started. An error here was found when the turn was built.
-    Waiting(Result<Box<Beginning>>),
+    /// Not started: the chain and the request with which it begins, or an error that was found when it was built.
+    Waiting(Result<Box<(AdvisorChain, ChatRequest)>>),
     Opening(BoxFuture<'static, Result<ChunkStream>>),
     Live {
         stream: ChunkStream,
@@ -390,14 +379,8 @@ enum State {
 struct Ending {
     /// The end that is being recorded; `None` if the turn continues without this stream.
     end: Option<TurnEnd>,
-    last: LastItem,
-}
-
-enum LastItem {
-    /// The answer, if its end could be recorded.
-    Completed(ChatResponse),
-    /// The error, whether or not the end could be recorded.
-    Failed(Error),
+    /// The answer, if its end could be recorded, or the error, whether or not it could.
+    last: Result<ChatResponse>,
 }
 
 /// Output of the unfinished round that the caller of a turn was shown.

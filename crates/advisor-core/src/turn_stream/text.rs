@@ -6,7 +6,7 @@ use std::task::{Context, Poll, ready};
 use futures::stream::{FusedStream, Stream};
 use message_aggregator::{BlockDelta, Chunk, Text};
 
-use crate::{Error, ErrorKind, Result, TurnHandle, TurnStream};
+use crate::{Error, ErrorKind, Result, TurnStream};
 
 /// The text of a turn as a stream, without other chunks; created by [`TurnStream::text`].
 ///
@@ -28,7 +28,6 @@ use crate::{Error, ErrorKind, Result, TurnHandle, TurnStream};
 pub struct TextStream {
     /// `None` when the stream has ended.
     turn: Option<TurnStream>,
-    handle: TurnHandle,
     /// The round of the last emitted text.
     round: Option<u32>,
     /// A text to emit after the blank line before it.
@@ -61,15 +60,7 @@ impl TurnStream {
     /// # Ok(()) }
     /// ```
     pub fn text(self) -> TextStream {
-        TextStream { handle: self.handle(), turn: Some(self), round: None, next: None }
-    }
-}
-
-impl TextStream {
-    /// Returns a handle that cancels the turn and waits for it, from another task.
-    #[must_use]
-    pub fn handle(&self) -> TurnHandle {
-        self.handle.clone()
+        TextStream { turn: Some(self), round: None, next: None }
     }
 }
 

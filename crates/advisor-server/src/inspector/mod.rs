@@ -70,8 +70,9 @@ impl Inspector {
             client.tools().iter().map(|tool| Arc::new(InspectedTool(Arc::clone(tool))) as Arc<dyn Tool>);
         let tools: ToolSet = tools.collect();
         let builder = client.to_builder().tools(&tools);
-        let builder = builder.map_model(|model| Arc::new(InspectedModel(model)));
-        builder.map_advisors(|advisor| Arc::new(Inspected(advisor))).build()
+        builder
+            .wrapped(|model| Arc::new(InspectedModel(model)), |advisor| Arc::new(Inspected(advisor)))
+            .build()
     }
 
     /// Begins the journal of a turn. A turn that runs again gets a new one.

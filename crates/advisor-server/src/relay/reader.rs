@@ -162,8 +162,11 @@ impl RemoteReader {
             return Err(ReaderError::Behind { first: number.saturating_sub(1) });
         }
         self.next += 1;
-        let item = StreamItem::from_json(item).map(StreamItem::into_result);
-        item.and_then(Option::transpose).map_err(failed)
+        match StreamItem::from_json(item).map_err(failed)? {
+            StreamItem::Chunk(chunk) => Ok(Some(chunk)),
+            StreamItem::Error(error) => Err(failed(error)),
+            _ => Ok(None),
+        }
     }
 
     /// Asks for further items. If there are none yet, it waits before the next question.
@@ -202,7 +205,7 @@ fn interrupted() -> ReaderError {
 mod tests {
     use std::sync::Mutex;
 
-    use advisor_core::{BlockDelta, BlockId, async_trait};
+    use advisor_core::{BlockDelta, BlockId, JSON_VERSION, async_trait};
     use tokio::time::timeout_at;
 
     use super::super::{Appended, Begun, RelayError, RunBatch, RunPage, TurnRelay};
@@ -268,7 +271,7 @@ mod tests {
         let chunk =
             |text: &str| Chunk::Delta { block: BlockId::new(1, 0), delta: BlockDelta::Text(text.into()) };
         let chunks = ["a", "b", "c", "d"].map(|text| serde_json::to_string(&chunk(text)).unwrap());
-        let begin = serde_json::to_string(&StreamItem::begin()).unwrap();
+        let begin = serde_json::to_string(&StreamItem::Begin { version: JSON_VERSION }).unwrap();
         let items = [begin].into_iter().chain(chunks).collect();
         let relay = Arc::new(Scripted { items, reads: Mutex::new(reads.into()), ..Scripted::default() });
         let link = RelayLink::new(Arc::<Scripted>::clone(&relay), Duration::from_secs(1));

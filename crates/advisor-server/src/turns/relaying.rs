@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use advisor_core::{Chunk, Error, OnDrop, Result, StreamItem, text_with_sources};
+use advisor_core::{Chunk, Error, JSON_VERSION, OnDrop, Result, StreamItem, text_with_sources};
 use futures::{FutureExt, StreamExt};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
@@ -161,7 +161,10 @@ impl Drop for Relaying {
 impl Outgoing {
     fn new(run: Run) -> Self {
         let reader = run.turn.observe_from(0);
-        let batch = RunBatch { items: vec![json(&StreamItem::begin())], ..RunBatch::default() };
+        let batch = RunBatch {
+            items: vec![json(&StreamItem::Begin { version: JSON_VERSION })],
+            ..RunBatch::default()
+        };
         Self { run, reader, batch, bytes: 0, gap: None, is_stopped: false }
     }
 

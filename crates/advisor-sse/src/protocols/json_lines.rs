@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use advisor_core::{ChatResponse, Chunk, Error, Message, MessageList, StreamItem};
+use advisor_core::{ChatResponse, Chunk, Error, JSON_VERSION, Message, MessageList, StreamItem};
 
 use crate::encoder::Encoder;
 use crate::{Failure, Frames};
@@ -26,7 +26,7 @@ impl Encoder for JsonLines {
     }
 
     fn begin(&mut self, frames: &mut Frames) {
-        frames.line(&StreamItem::begin());
+        frames.line(&StreamItem::Begin { version: JSON_VERSION });
     }
 
     fn chunk(&mut self, chunk: &Chunk, frames: &mut Frames) {

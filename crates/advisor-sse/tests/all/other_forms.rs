@@ -10,8 +10,11 @@ use crate::turns;
 async fn lines_of_json_are_the_chunks() {
     for (name, turn) in turns::all().await {
         let lines = encode(Box::new(JsonLines), Frames::new(), &turn);
-        let read = lines.lines().filter_map(|line| StreamItem::from_json(line).unwrap().into_result());
-        let read: Vec<Chunk> = read.filter_map(Result::ok).collect();
+        let read = lines.lines().filter_map(|line| match StreamItem::from_json(line).unwrap() {
+            StreamItem::Chunk(chunk) => Some(chunk),
+            _ => None,
+        });
+        let read: Vec<Chunk> = read.collect();
         let chunks: Vec<Chunk> = turn.into_iter().filter_map(Result::ok).collect();
         assert_eq!(read, chunks, "{name}");
         assert!(lines.starts_with("{\"type\":\"begin\",\"version\":1}\n"), "{name}");

@@ -88,7 +88,7 @@ impl Deciding<'_> {
     /// Returns the results with which this turn was begun when it was submitted before.
     async fn stored_results(&self, last: &LastTurn) -> Result<Option<Vec<Message>>> {
         let TurnMemoryState { store, registry, key, turn, .. } = self.memory;
-        let (open, decisions) = (last.client_side_calls(), self.decisions.as_slice());
+        let (open, decisions) = (last.client_side_calls(), self.decisions);
         let is_own = last.entries.first().is_some_and(|entry| entry.turn == *turn);
         let names_own = decisions.iter().any(|decision| decision.key.turn == *turn);
         let waits = |key| open.iter().any(|call| call.key.as_ref() == Some(key));
@@ -125,9 +125,8 @@ impl Deciding<'_> {
 
     fn plan(&self, last: &LastTurn) -> Result<Plan> {
         let (decisions, request) = (self.decisions, self.request);
-        let is_decided = |call: &ClientSideCall| {
-            decisions.as_slice().iter().any(|decision| Some(&decision.key) == call.key.as_ref())
-        };
+        let is_decided =
+            |call: &ClientSideCall| decisions.iter().any(|decision| Some(&decision.key) == call.key.as_ref());
         // The caller may still run a started call of a client-side tool.
         let is_of_caller = |call: &ClientSideCall| {
             request.tools.find(&call.call.name).is_some_and(|tool| tool.definition().client_side)

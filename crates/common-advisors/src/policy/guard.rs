@@ -273,7 +273,7 @@ impl OutputGuard {
         let (kinds, reply) = (self.kinds.clone(), self.guard.reply());
         let mut matcher = self.guard.matcher.clone();
         stream.edit_text(matcher.hold_back(), move |text: &mut PendingText<'_>| {
-            if !kinds.contains(&text.kind()) {
+            if !kinds.contains(&text.kind) {
                 return text.pass(text.len());
             }
             match matcher.find((&*text).into()) {

@@ -117,7 +117,7 @@ impl ReplaceText {
     pub fn edit(&self, stream: ChunkStream) -> ChunkStream {
         let (mut replacement, kinds) = (self.replacement.clone(), self.kinds.clone());
         stream.edit_text(replacement.hold_back(), move |text: &mut PendingText<'_>| {
-            if kinds.contains(&text.kind()) { replacement.replace(text) } else { text.pass(text.len()) }
+            if kinds.contains(&text.kind) { replacement.replace(text) } else { text.pass(text.len()) }
         })
     }
 }

@@ -119,7 +119,7 @@ impl PastTurns {
             instructions: INSTRUCTIONS.into(),
             on_failure: OnFailure::Fail,
             in_system: false,
-            context: OncePerTurn::new(),
+            context: OncePerTurn::default(),
         }
     }
 

@@ -213,8 +213,9 @@ impl WireFormat for CallLines {
 #[test]
 fn law_r3_calls_of_an_answer_hide_keys() {
     let redaction = Redaction::new(["canary-0123456789".to_owned().into()].into_iter());
-    let chosen = ChatOptions::new().with_tool_choice(ToolChoice::Tool("docs.search".into()));
-    let request = ChatRequest::new(Message::user("x")).with_options(chosen);
+    let tool_choice = Some(ToolChoice::Tool("docs.search".into()));
+    let options = ChatOptions { tool_choice, ..ChatOptions::default() };
+    let request = ChatRequest { options, ..ChatRequest::new(Message::user("x")) };
     let names = WireNames::new(&request, IdRule::Any, NameRule::Word, &[]);
     let decoder = AnswerDecoder::new(CallLines, SseLimits::default(), redaction);
     let body = b"\"canary-0123456789\"\n\"docs_search\"\n";

@@ -169,7 +169,7 @@ async fn law_k2_turn_ends_with_its_connection() {
     tools.close().await;
     timeout(LIMIT, dropped.notified()).await.expect("the turn is dropped");
     let error = timeout(LIMIT, running).await.unwrap().unwrap().unwrap_err();
-    assert_eq!(&**error.text(), "the server `mcp` is gone; the outcome is unknown");
+    assert_eq!(&*error.text, "the server `mcp` is gone; the outcome is unknown");
 }
 
 #[tokio::test(start_paused = true)]
@@ -178,14 +178,14 @@ async fn law_r3_errors_tell_nothing_of_a_conversation() {
     let (_, server) = served([refused]);
     let tools = over_stream(server).await;
     let (_, result) = call(&tools, json!({"message": "s3cret", "conversation": "s3cret"})).await;
-    assert_eq!(&**result.unwrap_err().text(), "the assistant failed: provider");
+    assert_eq!(&*result.unwrap_err().text, "the assistant failed: provider");
     for arguments in
         [json!({}), json!({"message": 3}), json!({"message": "m", "conversation": "s3cret\u{0}"})]
     {
         let (_, result) = call(&tools, arguments).await;
         let error = result.unwrap_err();
-        assert!(error.text().contains("refused the call: `"), "{error:?}");
-        assert!(!error.text().contains("s3cret"), "{error:?}");
+        assert!(error.text.contains("refused the call: `"), "{error:?}");
+        assert!(!error.text.contains("s3cret"), "{error:?}");
     }
 }
 
@@ -201,7 +201,7 @@ async fn law_r1_turns_at_once_are_bounded() {
     };
     tokio::select! {
         _ = running => panic!("the call does not end"),
-        error = further => assert_eq!(&**error.text(), "too many calls are running; try again later"),
+        error = further => assert_eq!(&*error.text, "too many calls are running; try again later"),
     }
 }
 

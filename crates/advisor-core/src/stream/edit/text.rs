@@ -107,13 +107,13 @@ impl<E: FnMut(&mut PendingText<'_>) + Clone + Send + 'static> ChunkEditor for Ed
             Chunk::Delta { block, delta } => {
                 if let (Some(edited), Some(text)) = (self.open.get_mut(block), text_of(delta)) {
                     edited.held.text.push_str(text);
-                    return edited.let_out(*block, self.hold_back, BlockState::Open, &mut self.emitted, out);
+                    return edited.let_out(*block, self.hold_back, false, &mut self.emitted, out);
                 }
             }
             Chunk::Closed { block, .. } => {
                 let edited = self.open.remove(block).filter(|edited| !edited.held.as_str().is_empty());
                 if let Some(mut edited) = edited {
-                    edited.let_out(*block, HoldBack::Nothing, BlockState::Ended, &mut self.emitted, out);
+                    edited.let_out(*block, HoldBack::Nothing, true, &mut self.emitted, out);
                 }
             }
             Chunk::AttemptRestarted { round } => self.open.retain(|block, _| block.round != *round),
@@ -129,14 +129,14 @@ impl<E: FnMut(&mut PendingText<'_>)> EditedText<E> {
         &mut self,
         block: BlockId,
         hold_back: HoldBack,
-        state: BlockState,
+        is_at_end: bool,
         emitted: &mut String,
         out: &mut EditedChunks<'_>,
     ) {
         if hold_back == HoldBack::Block {
             return;
         }
-        let mut pending = PendingText::new(self.held.as_str(), emitted, self.kind, state);
+        let mut pending = PendingText::new(self.held.as_str(), emitted, self.kind, is_at_end);
         (self.edit)(&mut pending);
         pending.hold_at_most(match hold_back {
             HoldBack::Bytes(bytes) => bytes,
@@ -176,10 +176,12 @@ fn text_of(delta: &BlockDelta) -> Option<&str> {
 /// It dereferences to [`str`]. The editor takes text from the front; the rest is held back until the next piece.
 #[derive(Debug)]
 pub struct PendingText<'a> {
+    /// The kind of the block: text, reasoning or refusal.
+    pub kind: BlockKind,
+    /// Whether the block ends here. The remaining text is then emitted unchanged.
+    pub is_at_end: bool,
     rest: &'a str,
     out: &'a mut String,
-    kind: BlockKind,
-    state: BlockState,
     end: Option<EarlyEnd>,
 }
 
@@ -191,28 +193,9 @@ struct EarlyEnd {
     last: Option<Block>,
 }
 
-/// Whether further text of a block may follow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum BlockState {
-    Open,
-    Ended,
-}
-
 impl<'a> PendingText<'a> {
-    fn new(text: &'a str, out: &'a mut String, kind: BlockKind, state: BlockState) -> Self {
-        Self { rest: text, out, kind, state, end: None }
-    }
-
-    /// Checks whether the block ends here. The remaining text is then emitted unchanged.
-    #[must_use]
-    pub fn is_at_end(&self) -> bool {
-        self.state == BlockState::Ended
-    }
-
-    /// Returns the kind of the block: text, reasoning or refusal.
-    #[must_use]
-    pub fn kind(&self) -> BlockKind {
-        self.kind
+    fn new(text: &'a str, out: &'a mut String, kind: BlockKind, is_at_end: bool) -> Self {
+        Self { kind, is_at_end, rest: text, out, end: None }
     }
 
     /// Emits the first `bytes` unchanged, rounded down to a character boundary.
@@ -234,9 +217,13 @@ impl<'a> PendingText<'a> {
     /// ignored.
     pub fn replace_all<A: AsRef<str>, B: AsRef<str>>(&mut self, words: &[(A, B)]) {
         while let Some(first) = self.rest.chars().next() {
-            match words.iter().find_map(|(word, with)| self.begins(word.as_ref(), with.as_ref())) {
-                Some(Begins::Whole(length, with)) => self.replace(length, with),
-                Some(Begins::Maybe) => return,
+            let mut words = words.iter().map(|(word, with)| (word.as_ref(), with.as_ref()));
+            let may_begin = |word: &str| !self.is_at_end && word.starts_with(self.rest);
+            match words.find(|(word, _)| !word.is_empty() && (self.rest.starts_with(word) || may_begin(word)))
+            {
+                Some((word, with)) if self.rest.starts_with(word) => self.replace(word.len(), with),
+                // It depends on what follows.
+                Some(_) => return,
                 None => self.pass(first.len_utf8()),
             }
         }
@@ -249,16 +236,6 @@ impl<'a> PendingText<'a> {
     pub fn end_answer(&mut self, reason: FinishReason, last: Option<Block>) {
         self.rest = "";
         self.end.get_or_insert(EarlyEnd { reason, last });
-    }
-
-    fn begins<'w>(&self, word: &str, with: &'w str) -> Option<Begins<'w>> {
-        if word.is_empty() {
-            return None;
-        }
-        if self.rest.starts_with(word) {
-            return Some(Begins::Whole(word.len(), with));
-        }
-        (!self.is_at_end() && word.starts_with(self.rest)).then_some(Begins::Maybe)
     }
 
     fn take(&mut self, bytes: usize) -> &'a str {
@@ -279,13 +256,6 @@ impl<'a> PendingText<'a> {
     }
 }
 
-/// The relation of the beginning of a text to a word.
-enum Begins<'w> {
-    Whole(usize, &'w str),
-    /// The text may begin with the word, depending on what follows.
-    Maybe,
-}
-
 impl Deref for PendingText<'_> {
     type Target = str;
 
@@ -302,8 +272,8 @@ mod tests {
         let (mut held, mut out, mut most) = (String::new(), String::new(), 0);
         for (place, piece) in pieces.iter().enumerate() {
             held.push_str(piece);
-            let state = if place + 1 == pieces.len() { BlockState::Ended } else { BlockState::Open };
-            let mut pending = PendingText::new(&held, &mut out, BlockKind::Text, state);
+            let is_at_end = place + 1 == pieces.len();
+            let mut pending = PendingText::new(&held, &mut out, BlockKind::Text, is_at_end);
             pending.replace_all(words);
             held = pending.into_rest().0.to_owned();
             most = most.max(held.len());
@@ -334,7 +304,7 @@ mod tests {
     #[test]
     fn taken_length_rounds_down_to_char_boundary() {
         let mut out = String::new();
-        let mut pending = PendingText::new("aé→z", &mut out, BlockKind::Text, BlockState::Open);
+        let mut pending = PendingText::new("aé→z", &mut out, BlockKind::Text, false);
         pending.pass(2);
         assert_eq!(&*pending, "é→z");
         pending.replace(4, "e");

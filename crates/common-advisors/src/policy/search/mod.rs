@@ -38,7 +38,7 @@ impl<'t> Searched<'t> {
 
 impl<'t> From<&'t PendingText<'_>> for Searched<'t> {
     fn from(text: &'t PendingText<'_>) -> Self {
-        Self { text, is_at_end: text.is_at_end() }
+        Self { text, is_at_end: text.is_at_end }
     }
 }
 

@@ -109,7 +109,7 @@ impl Retrieval {
             max_bytes: Self::MAX_BYTES,
             on_failure: OnFailure::Fail,
             in_system: false,
-            context: OncePerTurn::new(),
+            context: OncePerTurn::default(),
         }
     }
 

@@ -81,7 +81,7 @@ impl ToolSearch {
     /// # Errors
     /// If the set has a tool of that name, or one with an invalid definition.
     pub fn new(tools: &ToolSet) -> Result<Self> {
-        tools.validate()?;
+        tools.definitions().try_for_each(ToolDefinition::validate)?;
         let search = Self::from_tools(tools, 8);
         let name = &search.search.definition().name;
         match search.finder.tools.iter().any(|tool| tool.definition().name == *name) {

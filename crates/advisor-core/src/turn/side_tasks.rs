@@ -1,6 +1,5 @@
 //! `SideTasks` and `AttachedTasks`: side work of a turn, such as lease renewal, polled with its stream.
 
-use std::fmt;
 use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -96,11 +95,5 @@ impl AttachedTasks {
         let begun = self.0.take().into_iter().flatten();
         // One by one, so that a panic in one drop does not prevent the others.
         side_tasks.take().into_iter().chain(begun).for_each(drop_caught);
-    }
-}
-
-impl fmt::Debug for SideTasks {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SideTasks").field("any", &self.any).finish_non_exhaustive()
     }
 }

@@ -275,32 +275,6 @@ mod tests {
         ClientSideCall::new(Some(key), ToolCall::new("c1", "pay", arguments))
     }
 
-    #[test]
-    fn decision_is_bound_to_its_call_and_time() {
-        let now = SystemTime::now();
-        let made = call("{\"cents\":1}").approve().unwrap();
-        assert!(made.validate(&call("{\"cents\":1}"), now).is_ok());
-        for other in ["{\"cents\":2}", "{ \"cents\":1}"] {
-            let kind = made.validate(&call(other), now).unwrap_err().kind();
-            assert_eq!(kind, ErrorKind::Approval { problem: DecisionProblem::OtherCall });
-        }
-        let late = made.validate(&call("{\"cents\":1}"), now + LIFETIME + Duration::from_secs(1));
-        assert!(late.unwrap_err().to_string().contains("expired"));
-        assert_eq!(made.clone().valid_for(Duration::MAX).expires_at, None);
-        let mut started = call("{\"cents\":1}");
-        started.started = true;
-        let error = made.validate(&started, now).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::CallAlreadyStarted);
-        assert!(error.to_string().contains("resume without it"), "{error}");
-        let short = made.clone().valid_for(Duration::ZERO);
-        assert!(short.validate(&call("{\"cents\":1}"), now).is_err());
-        let denied = call("{}").deny("too much").unwrap();
-        assert!(denied.validate(&call("{}"), now + 100 * LIFETIME).is_ok(), "a denial stays");
-        let mut without = call("{}");
-        without.key = None;
-        assert_eq!(without.approve().unwrap_err().kind(), ErrorKind::NoClientSideCall);
-    }
-
     /// Whatever a person decides, it is bound in the same way.
     #[test]
     fn every_verdict_is_bound_to_its_call_and_ends_at_its_time() {
@@ -314,7 +288,11 @@ mod tests {
         for approval in &verdicts[..2] {
             let left = approval.expires_at.unwrap() - now;
             assert!((lifetime - 60..=lifetime).contains(&left), "{approval:?} ends after {left} s");
+            assert_eq!(approval.clone().valid_for(Duration::MAX).expires_at, None);
         }
+        assert_eq!(verdicts[2].expires_at, None, "a denial stays");
+        let without = ClientSideCall { key: None, ..asked.clone() };
+        assert_eq!(without.approve().unwrap_err().kind(), ErrorKind::NoClientSideCall);
         let problem_of = |made: &Decision, call: &ClientSideCall, second: u64| {
             let at = UNIX_EPOCH + Duration::from_secs(second);
             made.validate(call, at).map_err(|error| error.kind())

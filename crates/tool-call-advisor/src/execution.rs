@@ -281,9 +281,10 @@ async fn with_reports<F: Future>(
     let mut running = std::pin::pin!(running);
     let outcome = loop {
         tokio::select! {
+            // A tool that reports nothing drops its sender at once, which would wake a receiver that already waits.
             biased;
-            Some(part) = reports.recv() => events.progress(call, part).await,
             outcome = &mut running => break outcome,
+            Some(part) = reports.recv() => events.progress(call, part).await,
         }
     };
     while let Ok(part) = reports.try_recv() {

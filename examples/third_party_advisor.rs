@@ -1,6 +1,7 @@
 //! A custom advisor that changes chunks, and its tests with the testkit.
 #![allow(clippy::print_stdout, reason = "an example talks to its reader")]
 
+use advisor_chain::chain::AdvisorRole;
 use std::sync::Arc;
 
 use advisor_chain::chain::HoldBack;
@@ -22,7 +23,7 @@ impl AdvisorInfo for Redact {
 
     /// It changes answers, so its place is between memory and the model: memory stores the shown text.
     fn placement(&self) -> Placement {
-        Placement::new(Phase::ModelCall).inside_memory()
+        Placement { phase: Phase::ModelCall, role: AdvisorRole::InsideMemory }
     }
 }
 

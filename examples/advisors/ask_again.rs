@@ -1,5 +1,6 @@
 //! An advisor that asks again when an answer lacks a word, and makes the shown part void.
 
+use advisor_chain::chain::AdvisorRole;
 use advisor_chain::{
     AdvisorChain, ChatRequest, ChatResponse, Chunk, ChunkStream, FinishReason, Phase, Placement, Result,
     StreamAdvisor, from_fn,
@@ -17,7 +18,7 @@ pub fn ask_again(word: &'static str) -> impl StreamAdvisor {
             Some((chunk, asking))
         })))
     })
-    .with_placement(Placement::new(Phase::ModelCall).inside_memory())
+    .with_placement(Placement { phase: Phase::ModelCall, role: AdvisorRole::InsideMemory })
 }
 
 struct Asking {

@@ -1,5 +1,6 @@
 //! An advisor that replaces words while the answer streams.
 
+use advisor_chain::chain::AdvisorRole;
 use advisor_chain::chain::HoldBack;
 use advisor_chain::{AdvisorChain, ChatRequest, Phase, Placement, StreamAdvisor, from_fn};
 
@@ -12,5 +13,5 @@ pub fn redaction(words: &'static [(&'static str, &'static str)]) -> impl StreamA
         let answer = next.next_stream(request).await?;
         Ok(answer.edit_text(HoldBack::Bytes(longest), |text| text.replace_all(words)))
     })
-    .with_placement(Placement::new(Phase::ModelCall).inside_memory())
+    .with_placement(Placement { phase: Phase::ModelCall, role: AdvisorRole::InsideMemory })
 }

@@ -1,5 +1,6 @@
 //! An advisor that ends an answer at a word.
 
+use advisor_chain::chain::AdvisorRole;
 use advisor_chain::{
     AdvisorChain, ChatRequest, Chunk, FinishReason, Phase, Placement, StreamAdvisor, from_fn,
 };
@@ -16,5 +17,5 @@ pub fn stopping(word: &'static str) -> impl StreamAdvisor {
             said.contains(word).then_some(FinishReason::ContentFilter)
         }))
     })
-    .with_placement(Placement::new(Phase::ModelCall).inside_memory())
+    .with_placement(Placement { phase: Phase::ModelCall, role: AdvisorRole::InsideMemory })
 }

@@ -1,7 +1,9 @@
 //! Tests of turns that are submitted again, in whole chains. No part of them runs unrecorded, and entries of
 //! the first run do not disturb the second.
 
+use advisor_chain::Phase;
 use advisor_chain::ToolDefinition;
+use advisor_chain::chain::AdvisorRole;
 use std::sync::atomic::AtomicBool;
 
 use advisor_chain::chain::Spawner;
@@ -262,7 +264,7 @@ async fn law_t5_resubmission_runs_no_calls_of_outer_advisor() {
             let calls = Message::assistant_blocks(vec![Block::from(ToolCall::new("c1", "f", "{}"))]);
             Ok(request.answer(ChatResponse::new(request.round, calls, FinishReason::ToolCalls)))
         })
-        .with_placement(Placement::new(Phase::Round).outside_memory())
+        .with_placement(Placement { phase: Phase::Round, role: AdvisorRole::OutsideMemory })
     };
     for is_first in [true, false, false] {
         let counted = Arc::clone(&runs);

@@ -1,6 +1,6 @@
 //! Tests of building a chain: order, phases, checks, the plan.
 
-use advisor_core::{ChainBuilder, context_fn};
+use advisor_core::{AdvisorRole, ChainBuilder, Phase, context_fn};
 use advisor_tests::prelude::*;
 use tool_call_advisor::ToolCallAdvisor;
 
@@ -68,7 +68,7 @@ async fn law_s7_one_chain_runs_many_times_also_at_once() {
 }
 
 fn memory_in(phase: Phase) -> Placement {
-    let mut placement = Placement::memory();
+    let mut placement = Placement { phase: Phase::Round, role: AdvisorRole::Memory };
     placement.phase = phase;
     placement
 }
@@ -109,7 +109,10 @@ fn contradictions_are_refused_with_what_to_do() {
         ),
         (builder(0).advisor_in(Phase::Loop, named("x", &journal)), "belongs in the turn or the round phase"),
         (
-            builder(0).advisor_in(Phase::Round, placed("x", &journal, Placement::beside_model())),
+            builder(0).advisor_in(
+                Phase::Round,
+                placed("x", &journal, Placement { phase: Phase::ModelCall, role: AdvisorRole::BesideModel }),
+            ),
             "belongs in the model-call phase",
         ),
     ];
@@ -123,8 +126,16 @@ fn contradictions_are_refused_with_what_to_do() {
 fn advisors_beside_the_model_are_inside_all_others() {
     let journal = Journal::new();
     let chain = builder(0)
-        .advisor(placed("first", &journal, Placement::beside_model()))
-        .advisor(placed("second", &journal, Placement::beside_model()))
+        .advisor(placed(
+            "first",
+            &journal,
+            Placement { phase: Phase::ModelCall, role: AdvisorRole::BesideModel },
+        ))
+        .advisor(placed(
+            "second",
+            &journal,
+            Placement { phase: Phase::ModelCall, role: AdvisorRole::BesideModel },
+        ))
         .advisor(placed("retry", &journal, Placement::new(Phase::ModelCall)))
         .advisor(named("guard", &journal))
         .build()
@@ -143,7 +154,7 @@ fn fallback_yields_to_advisor_of_same_role() {
 #[test]
 fn plan_shows_order_roles_rounds_and_remembered_content() {
     let journal = Journal::new();
-    let memory = placed("memory", &journal, Placement::memory());
+    let memory = placed("memory", &journal, Placement { phase: Phase::Round, role: AdvisorRole::Memory });
     let chain = builder(0)
         .advisor(memory)
         .advisor(ToolCallAdvisor::new())
@@ -172,8 +183,8 @@ An answer that one of these gives by itself is made outside memory and not store
 #[test]
 fn advisor_on_wrong_side_of_memory_is_refused() {
     let journal = Journal::new();
-    let edits = |phase| placed("redact", &journal, Placement::new(phase).inside_memory());
-    let hides = |phase| placed("hide", &journal, Placement::new(phase).outside_memory());
+    let edits = |phase| placed("redact", &journal, Placement { phase, role: AdvisorRole::InsideMemory });
+    let hides = |phase| placed("hide", &journal, Placement { phase, role: AdvisorRole::OutsideMemory });
     let memory = |phase| placed("memory", &journal, memory_in(phase));
     let refused = |builder: ChainBuilder| {
         let error = builder.build().unwrap_err();
@@ -212,7 +223,7 @@ fn the_plan_tells_who_adds_messages_outside_memory() {
     let documents = context_fn("documents", |_: ChatRequest| async { Ok("none") });
     let chain = builder(0)
         .advisor_in(Phase::Round, named("steer", &journal))
-        .advisor(placed("memory", &journal, Placement::memory()))
+        .advisor(placed("memory", &journal, Placement { phase: Phase::Round, role: AdvisorRole::Memory }))
         .advisor(ToolCallAdvisor::new())
         .advisor(documents)
         .build()

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use advisor_core::{
-    AdvisorChain, AdvisorInfo, CallStart, ChatRequest, ChunkStream, ClientSideCall, ConversationKey,
-    MessageList, PendingCalls, Placement, Result, StreamAdvisor, Turn, TurnId, async_trait,
+    AdvisorChain, AdvisorInfo, AdvisorRole, CallStart, ChatRequest, ChunkStream, ClientSideCall,
+    ConversationKey, MessageList, PendingCalls, Phase, Placement, Result, StreamAdvisor, Turn, TurnId,
+    async_trait,
 };
 use conversation_store::{ConversationStore, Snapshot};
 
@@ -284,7 +285,7 @@ impl AdvisorInfo for ChatMemoryAdvisor {
 
     /// Places memory in every round, inside the tool loop, unless it is added with [`Phase::Turn`](advisor_core::Phase::Turn).
     fn placement(&self) -> Placement {
-        Placement::memory()
+        Placement { phase: Phase::Round, role: AdvisorRole::Memory }
     }
 
     fn on_loop_start(&self, request: &ChatRequest) -> Result<()> {

@@ -3,7 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use advisor_core::{AdvisorInfo, CallRunner, Error, Leniency, Placement, Result, ToolCall, ToolSet};
+use advisor_core::{
+    AdvisorInfo, AdvisorRole, CallRunner, Error, Leniency, LoopHistory, Phase, Placement, Result, ToolCall,
+    ToolSet,
+};
 
 use crate::hooks::NoHooks;
 use crate::plan::schema::Schemas;
@@ -108,7 +111,8 @@ impl ToolCallAdvisorBuilder {
     /// Sets whether each request repeats the messages of the turn so far. Default: yes, unless a memory inside the
     /// loop sends them.
     pub fn internal_conversation_history(mut self, enabled: bool) -> Self {
-        self.config.placement = Placement::tool_loop().with_history(enabled);
+        let history = if enabled { LoopHistory::InLoop } else { LoopHistory::InMemory };
+        self.config.placement.role = AdvisorRole::ToolLoop(history);
         self
     }
 
@@ -196,7 +200,7 @@ impl Default for Config {
         Self {
             streaming: ToolCallStreaming::default(),
             tool_events: false,
-            placement: Placement::tool_loop(),
+            placement: Placement { phase: Phase::Loop, role: AdvisorRole::ToolLoop(LoopHistory::Auto) },
             limits: Arc::default(),
             hooks: Arc::new(NoHooks),
             execution: Arc::new(ParallelTools::new()),

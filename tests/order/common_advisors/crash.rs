@@ -1,6 +1,8 @@
 //! The advisors at every await point of the crash kit. Its answers have no token counts, so the budget ignores that.
 
+use advisor_chain::Phase;
 use advisor_chain::advisors::{Budget, InMemoryQuestions, OnUnknownCost, PrefixWatch, RateLimit, Retry};
+use advisor_chain::chain::AdvisorRole;
 use advisor_chain::chain::Backoff;
 use advisor_conformance::crash::Leaves;
 use advisor_conformance::{crash_points_of_advisor, crash_points_of_chain};
@@ -68,7 +70,7 @@ fn counts_tokens() -> impl StreamAdvisor {
             Ok(response.with_usage(Some(advisor_chain::messages::Usage::new(9, 1))))
         }))
     })
-    .with_placement(Placement::beside_model())
+    .with_placement(Placement { phase: Phase::ModelCall, role: AdvisorRole::BesideModel })
 }
 
 mod a_budget_that_ends_each_turn_after_two_rounds {

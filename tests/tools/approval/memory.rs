@@ -1,5 +1,7 @@
 //! A turn with decisions is memory's turn: it holds the conversation, and its results are stored with its input.
 
+use advisor_chain::Phase;
+use advisor_chain::chain::AdvisorRole;
 use advisor_chain::memory::OnOverflow;
 use advisor_chain::tools::{CallRun, Decision};
 use advisor_testkit::FaultStore;
@@ -56,7 +58,7 @@ async fn law_t5_advisor_outside_memory_prevents_approved_calls() {
                         false => Err(Error::new(ErrorKind::Tool, "too many questions")),
                     }
                 });
-                let limiter = limiter.with_placement(Placement::new(phase).outside_memory());
+                let limiter = limiter.with_placement(Placement { phase, role: AdvisorRole::OutsideMemory });
                 let limited = Process::behind(&store, place, done(), None, |client| client.advisor(limiter));
                 let approved = approve_first(&limited.client).await;
                 let stopped =
@@ -157,7 +159,7 @@ async fn law_t5_no_call_runs_before_the_decided_ones() {
         let answer = Message::assistant_blocks(vec![Block::from(calls)]);
         Ok(request.answer(ChatResponse::new(request.round, answer, FinishReason::ToolCalls)))
     });
-    let cache = cache.with_placement(Placement::new(Phase::Round).outside_memory());
+    let cache = cache.with_placement(Placement { phase: Phase::Round, role: AdvisorRole::OutsideMemory });
     let cached = Process::behind(&store, Phase::Round, done(), None, |client| client.advisor(cache));
     let approved = approve_first(&cached.client).await;
     let refused =

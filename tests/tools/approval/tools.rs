@@ -1,7 +1,8 @@
 //! The tool that an approved call runs: the one that the chain makes of it, in every process.
 
+use advisor_chain::chain::AdvisorRole;
 use advisor_chain::tools::{CallDecision, PolicyAction, ReadyCall, Tool, ToolPolicy, ToolRule};
-use advisor_chain::{Advisor, ChatRequest, ToolDefinition};
+use advisor_chain::{Advisor, ChatRequest, Phase, ToolDefinition};
 use advisor_tests::prelude::*;
 
 use crate::approval::process::{PLACES, definition, done, line, one_payment};
@@ -139,7 +140,9 @@ fn process(
             builder.advisor(placed).advisor_in(memory, memory_advisor)
         }
         Place::BesideModel => builder
-            .advisor(advisor.with_placement(Placement::beside_model()))
+            .advisor(
+                advisor.with_placement(Placement { phase: Phase::ModelCall, role: AdvisorRole::BesideModel }),
+            )
             .advisor_in(memory, memory_advisor),
         Place::LoopStart | Place::BeforeRound => {
             tool_loop = tool_loop.hooks(hook(matches!(place, Place::LoopStart)));

@@ -1,6 +1,9 @@
 //! Tests that only tools which were offered to the model in a round can be called, whatever advisor added them.
 
 use advisor_chain::ChatRequest;
+use advisor_chain::Phase;
+use advisor_chain::chain::AdvisorRole;
+use advisor_chain::chain::LoopHistory;
 use advisor_tests::prelude::*;
 
 use crate::tool_loop::support::*;
@@ -138,7 +141,7 @@ impl AdvisorInfo for Idle {
     }
 
     fn placement(&self) -> Placement {
-        Placement::tool_loop()
+        Placement { phase: Phase::Loop, role: AdvisorRole::ToolLoop(LoopHistory::Auto) }
     }
 }
 

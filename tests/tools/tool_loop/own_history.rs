@@ -1,5 +1,7 @@
 //! Tests of the two senders of a turn's earlier messages: the loop, or a memory inside it.
 
+use advisor_chain::Phase;
+use advisor_chain::chain::AdvisorRole;
 use advisor_tests::prelude::*;
 
 use crate::tool_loop::support::*;
@@ -10,7 +12,7 @@ fn stand_in() -> impl StreamAdvisor {
         "stand-in",
         |request: ChatRequest, next: AdvisorChain| async move { next.next_stream(request).await },
     )
-    .with_placement(Placement::memory())
+    .with_placement(Placement { phase: Phase::Round, role: AdvisorRole::Memory })
 }
 
 fn model() -> ScriptedModel {

@@ -39,7 +39,7 @@ const EQUAL: Clause = Clause {
 const REMEMBERED: Clause = Clause {
     law: "law S4",
     rule: "memory has the answer that was shown",
-    remedy: "place an advisor that changes answers inside memory: `Placement::new(Phase::ModelCall).inside_memory()`",
+    remedy: "place an advisor that changes answers inside memory: `Placement { phase: Phase::ModelCall, role: AdvisorRole::InsideMemory }`",
 };
 const BEFORE_TOOLS: Clause = Clause {
     law: "law O3",

@@ -68,7 +68,7 @@ pub use whole::*;
 ///
 /// # Example
 /// ```
-/// use advisor_core::{AdvisorChain, ChatRequest, HoldBack, Phase, Placement, StreamAdvisor, from_fn};
+/// use advisor_core::{AdvisorChain, AdvisorRole, ChatRequest, HoldBack, Phase, Placement, StreamAdvisor, from_fn};
 ///
 /// /// Adds instructions.
 /// fn polite() -> impl StreamAdvisor {
@@ -83,7 +83,7 @@ pub use whole::*;
 ///         let answer = next.next_stream(request).await?;
 ///         Ok(answer.edit_text(HoldBack::Bytes(6), |text| text.replace_all(&[("Mallory", "[name]")])))
 ///     })
-///     .with_placement(Placement::new(Phase::ModelCall).inside_memory())
+///     .with_placement(Placement { phase: Phase::ModelCall, role: AdvisorRole::InsideMemory })
 /// }
 ///
 /// mod conformance_of_polite {

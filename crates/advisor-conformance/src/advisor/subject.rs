@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use advisor_core::{AdvisorChain, ChatClient, ChatClientBuilder, ChatModel, Phase, Placement, StreamAdvisor};
+use advisor_core::{
+    AdvisorChain, AdvisorRole, ChatClient, ChatClientBuilder, ChatModel, Phase, Placement, StreamAdvisor,
+};
 
 /// A deviation from an advisor that passes everything through, which the advisor declares.
 ///
@@ -129,16 +131,16 @@ impl Subject {
     }
 
     pub(super) fn is_memory(&self) -> bool {
-        self.placement.is_memory()
+        self.placement.role == AdvisorRole::Memory
     }
 
     pub(super) fn is_tool_loop(&self) -> bool {
-        self.placement.is_tool_loop()
+        matches!(self.placement.role, AdvisorRole::ToolLoop(_))
     }
 
     /// Checks whether it has to be further inside than a memory of the same phase.
     pub(super) fn is_inside_memory(&self) -> bool {
-        self.placement.is_inside_memory()
+        self.placement.role == AdvisorRole::InsideMemory
     }
 
     /// Adds the advisor, in its phase or in another one.

@@ -4,13 +4,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::chain::Link;
-use crate::chain::placement::{History, Role};
+use crate::chain::placement::{AdvisorRole, LoopHistory, is_memory, is_tool_loop};
 use crate::{AdvisorChain, ChatModel, Error, Phase, Placement, Result, StreamAdvisor};
 
 /// Builder that orders the advisors of a chain and checks it.
 ///
 /// Advisors are ordered by phase, outermost first; inside a phase the one added first is outermost. An advisor
-/// [beside the model](Placement::beside_model) is inside all others.
+/// [beside the model](AdvisorRole::BesideModel) is inside all others.
 #[derive(Clone)]
 #[must_use = "a chain is made by `build`"]
 pub struct ChainBuilder {
@@ -81,8 +81,8 @@ impl ChainBuilder {
     /// Of kind [`Configuration`](crate::ErrorKind::Configuration), with the remedy, for:
     /// - two tool loops or two memories, or one of them in a phase where it cannot work;
     /// - a loop whose history setting contradicts the placement of memory;
-    /// - an advisor on the wrong [side](Placement::inside_memory) of memory;
-    /// - an advisor that must be [beside the model](Placement::beside_model) in another phase.
+    /// - an advisor on the wrong [side](AdvisorRole::InsideMemory) of memory;
+    /// - an advisor that must be [beside the model](AdvisorRole::BesideModel) in another phase.
     pub fn build(self) -> Result<AdvisorChain> {
         let mut links = self.links;
         for fallback in self.fallbacks {
@@ -92,23 +92,23 @@ impl ChainBuilder {
                 links.push(fallback);
             }
         }
-        links.sort_by_key(|link| (link.placement.phase, link.placement.role == Role::BesideModel));
+        links.sort_by_key(|link| (link.placement.phase, link.placement.role == AdvisorRole::BesideModel));
         check(&links)?;
         Ok(AdvisorChain::new(links, self.model))
     }
 }
 
 fn check(links: &[Link]) -> Result<()> {
-    refuse_second(links, Placement::is_tool_loop, "run tools")?;
-    refuse_second(links, Placement::is_memory, "remember the conversation")?;
+    refuse_second(links, is_tool_loop, "run tools")?;
+    refuse_second(links, is_memory, "remember the conversation")?;
     for link in links {
         let (does, belongs) = match (link.placement.role, link.placement.phase) {
-            (Role::ToolLoop(_), phase) if phase != Phase::Loop => ("runs tools", "the loop phase"),
-            (Role::ToolLoop(_), _) => continue,
-            (Role::Memory, Phase::Loop | Phase::ModelCall) => {
+            (AdvisorRole::ToolLoop(_), phase) if phase != Phase::Loop => ("runs tools", "the loop phase"),
+            (AdvisorRole::ToolLoop(_), _) => continue,
+            (AdvisorRole::Memory, Phase::Loop | Phase::ModelCall) => {
                 ("remembers the conversation", "the turn or the round phase")
             }
-            (Role::BesideModel, phase) if phase != Phase::ModelCall => {
+            (AdvisorRole::BesideModel, phase) if phase != Phase::ModelCall => {
                 ("must be beside the model", "the model-call phase")
             }
             (_, Phase::Loop) => ("runs no tools", "the turn or the round phase"),
@@ -132,18 +132,22 @@ fn refuse_second(links: &[Link], is: fn(&Placement) -> bool, both: &str) -> Resu
 
 fn check_sides(links: &[Link]) -> Result<()> {
     let position = |is: fn(&Placement) -> bool| links.iter().position(|link| is(&link.placement));
-    let Some(memory) = position(Placement::is_memory) else { return Ok(()) };
-    let tool_loop = position(Placement::is_tool_loop).unwrap_or_default();
+    let Some(memory) = position(is_memory) else { return Ok(()) };
+    let tool_loop = position(is_tool_loop).unwrap_or_default();
     let misplaced = [
-        (0..memory, Role::InsideMemory, "inside memory, so that its answers are stored as they leave it"),
+        (
+            0..memory,
+            AdvisorRole::InsideMemory,
+            "inside memory, so that its answers are stored as they leave it",
+        ),
         (
             memory..tool_loop,
-            Role::InsideMemory,
+            AdvisorRole::InsideMemory,
             "inside the tool loop, so that its answers are stored as they leave it",
         ),
         (
             memory..links.len(),
-            Role::OutsideMemory,
+            AdvisorRole::OutsideMemory,
             "outside memory, so that the user's messages reach it before they are stored",
         ),
     ];
@@ -151,7 +155,7 @@ fn check_sides(links: &[Link]) -> Result<()> {
         let mut links = links.get(places).unwrap_or_default().iter();
         if let Some(link) = links.find(|link| link.placement.role == role) {
             let remedy = match (role, link.advisor.placement().phase) {
-                (Role::OutsideMemory, _) => "place it in the turn phase and add it before the memory",
+                (AdvisorRole::OutsideMemory, _) => "place it in the turn phase and add it before the memory",
                 (_, Phase::Round) => "place it in the round phase and add it after the memory",
                 _ => "place it in the model-call phase",
             };
@@ -165,17 +169,17 @@ fn check_sides(links: &[Link]) -> Result<()> {
 /// Checks that exactly one of the loop and a memory inside it sends the messages.
 fn check_history(links: &[Link]) -> Result<()> {
     let memory_is_inside =
-        links.iter().any(|link| link.placement.is_memory() && link.placement.phase == Phase::Round);
+        links.iter().any(|link| is_memory(&link.placement) && link.placement.phase == Phase::Round);
     for link in links {
         let name = link.advisor.name();
         match link.placement.role {
-            Role::ToolLoop(History::InLoop) if memory_is_inside => {
+            AdvisorRole::ToolLoop(LoopHistory::InLoop) if memory_is_inside => {
                 return Err(Error::configuration(format!(
                     "`{name}` keeps its own history while memory inside the loop keeps it too, so the model would see each message twice; \
                      leave the history unset, or place the memory in the turn phase"
                 )));
             }
-            Role::ToolLoop(History::InMemory) if !memory_is_inside => {
+            AdvisorRole::ToolLoop(LoopHistory::InMemory) if !memory_is_inside => {
                 return Err(Error::configuration(format!(
                     "`{name}` keeps no history and no memory inside the loop does, so the model would not see earlier messages; \
                      leave the history unset, or add a memory in the round phase"

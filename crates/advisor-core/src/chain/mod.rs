@@ -18,6 +18,7 @@ use message_aggregator::{ChatResponse, Chunk};
 use tracing::Instrument;
 
 use crate::chain::builder::ChainBuilder;
+use crate::chain::placement::{is_memory, is_tool_loop};
 use crate::{
     CallRunner, ChatModel, ChatRequest, ChunkStream, Error, ErrorKind, PendingCalls, Placement, Plan, Result,
     SchemaSupport, StreamAdvisor, ToolDefinition, ToolSet, spans,
@@ -82,7 +83,7 @@ impl AdvisorChain {
         // Moves the request into the boxed future at once. Kept beside it in each layer, it would be half of a
         // stream's size.
         let asked = match self.links.get(self.position) {
-            Some(link) if link.placement.is_tool_loop() && turn.resolves_tools() => {
+            Some(link) if is_tool_loop(&link.placement) && turn.resolves_tools() => {
                 self.rest().inside_loop(link.advisor.call_runner(), request).boxed()
             }
             Some(link) => Arc::clone(&link.advisor).advise_stream(request, self.rest()),
@@ -156,7 +157,7 @@ impl AdvisorChain {
     /// Checks whether this rest of the chain has a memory.
     #[must_use]
     pub fn has_memory(&self) -> bool {
-        self.remaining().iter().any(|link| link.placement.is_memory())
+        self.remaining().iter().any(|link| is_memory(&link.placement))
     }
 
     /// Calls [`AdvisorInfo::on_loop_start`](crate::AdvisorInfo::on_loop_start) of every advisor in this rest of

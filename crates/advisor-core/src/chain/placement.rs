@@ -3,12 +3,11 @@
 use std::cmp::Ordering;
 use std::fmt;
 
-use crate::AdvisorChain;
 use crate::chain::Link;
 
 /// The frequency of an advisor's runs, and thereby its distance from the model. Ordered outermost first.
 ///
-/// Inside a phase, the advisor added first is outermost, except [beside the model](Placement::beside_model).
+/// Inside a phase, the advisor added first is outermost, except [beside the model](AdvisorRole::BesideModel).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[allow(clippy::exhaustive_enums, reason = "the four phases are the shape of every chain")]
 pub enum Phase {
@@ -23,32 +22,53 @@ pub enum Phase {
     ModelCall,
 }
 
-/// Position of an advisor in the chain, and what it requires there. By default it is in [`Phase::Turn`].
+/// Position of an advisor in the chain, and what it requires there. By default it is in [`Phase::Turn`], and requires
+/// nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[allow(clippy::exhaustive_structs, reason = "advisors write it")]
 pub struct Placement {
     /// The phase in which it runs.
     pub phase: Phase,
-    pub(super) role: Role,
+    /// What it is in a chain, or where it must be.
+    pub role: AdvisorRole,
 }
 
-/// What an advisor is in a chain, or where it must be.
+/// What an advisor is in a chain, or where it must be. A chain that contradicts it cannot be built.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Role {
+#[non_exhaustive]
+pub enum AdvisorRole {
+    /// Anything else: it may be anywhere.
     #[default]
     General,
+    /// It changes answers, and must be between memory and the model, so that its changes are remembered as they were
+    /// shown.
+    ///
+    /// If the chain has a tool loop, the place must also be inside the loop, since the loop reports each answer to
+    /// memory. A place in [`Phase::ModelCall`] always is.
     InsideMemory,
+    /// It changes the user's messages before they are stored, and must be between the caller and memory.
     OutsideMemory,
+    /// It must be directly beside the model, inside all others of [`Phase::ModelCall`], whenever it is added. Any other phase
+    /// is an error. Several keep the order in which they are added.
+    ///
+    /// It translates between the form of a model and that of the chain, or counts the calls of the model.
     BesideModel,
+    /// It remembers the conversation. A chain has at most one memory, in [`Phase::Round`] or [`Phase::Turn`].
     Memory,
-    ToolLoop(History),
+    /// It runs tools and calls the model again. A chain has at most one tool loop, in [`Phase::Loop`].
+    ToolLoop(LoopHistory),
 }
 
 /// The component that sends the messages of a running turn again in each round of its tool loop.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum History {
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[allow(clippy::exhaustive_enums, reason = "there is no third one")]
+pub enum LoopHistory {
     /// The memory, if one is inside the loop, else the loop.
+    #[default]
     Auto,
+    /// The loop.
     InLoop,
+    /// The memory.
     InMemory,
 }
 
@@ -56,86 +76,16 @@ impl Placement {
     /// Creates a placement in this phase.
     #[must_use]
     pub fn new(phase: Phase) -> Self {
-        Self { phase, role: Role::General }
+        Self { phase, role: AdvisorRole::General }
     }
+}
 
-    /// Creates a placement directly beside the model, inside all others of [`Phase::ModelCall`], whenever it is added. Any
-    /// other phase is an error. Several keep the order in which they are added.
-    ///
-    /// It is for advisors that translate between the form of a model and that of the chain, and for those that count
-    /// its calls.
-    #[must_use]
-    pub fn beside_model() -> Self {
-        Self { phase: Phase::ModelCall, role: Role::BesideModel }
-    }
+pub(super) fn is_memory(placement: &Placement) -> bool {
+    placement.role == AdvisorRole::Memory
+}
 
-    /// Creates the placement of an advisor that remembers the conversation, in [`Phase::Round`]. A chain has at most one,
-    /// there or in [`Phase::Turn`].
-    #[must_use]
-    pub fn memory() -> Self {
-        Self { phase: Phase::Round, role: Role::Memory }
-    }
-
-    /// Creates the placement of an advisor that runs tools and calls the model again. A chain has at most one, in
-    /// [`Phase::Loop`].
-    #[must_use]
-    pub fn tool_loop() -> Self {
-        Self { phase: Phase::Loop, role: Role::ToolLoop(History::Auto) }
-    }
-
-    /// Sets whether a tool loop itself sends the messages of the turn again in each round. By default it does so unless a
-    /// memory is inside it. A chain with a memory that contradicts this cannot be built.
-    #[must_use]
-    pub fn with_history(self, in_loop: bool) -> Self {
-        let history = if in_loop { History::InLoop } else { History::InMemory };
-        Self { role: Role::ToolLoop(history), ..self }
-    }
-
-    /// Requires a place between memory and the model: for advisors that change answers, so that their changes are
-    /// remembered as they were shown.
-    ///
-    /// If the chain has a tool loop, the place must also be inside the loop, since the loop reports each answer to
-    /// memory. A place in [`Phase::ModelCall`] always is.
-    #[must_use]
-    pub fn inside_memory(self) -> Self {
-        Self { role: Role::InsideMemory, ..self }
-    }
-
-    /// Requires a place between the caller and memory: for advisors that change the user's messages before they are
-    /// stored.
-    #[must_use]
-    pub fn outside_memory(self) -> Self {
-        Self { role: Role::OutsideMemory, ..self }
-    }
-
-    /// Checks whether it is that of a memory.
-    #[must_use]
-    pub fn is_memory(&self) -> bool {
-        self.role == Role::Memory
-    }
-
-    /// Checks whether it is that of a tool loop.
-    #[must_use]
-    pub fn is_tool_loop(&self) -> bool {
-        matches!(self.role, Role::ToolLoop(_))
-    }
-
-    /// Checks whether it [requires](Self::inside_memory) a place inside memory.
-    #[must_use]
-    pub fn is_inside_memory(&self) -> bool {
-        self.role == Role::InsideMemory
-    }
-
-    /// Checks whether the tool loop of this placement sends the messages of the turn again in each round. `inside` is the
-    /// rest of the chain inside the loop.
-    #[must_use]
-    pub fn keeps_history(&self, inside: &AdvisorChain) -> bool {
-        match self.role {
-            Role::ToolLoop(History::InLoop) => true,
-            Role::ToolLoop(History::InMemory) => false,
-            _ => !inside.has_memory(),
-        }
-    }
+pub(super) fn is_tool_loop(placement: &Placement) -> bool {
+    matches!(placement.role, AdvisorRole::ToolLoop(_))
 }
 
 impl fmt::Display for Phase {
@@ -164,17 +114,17 @@ impl Plan {
 
     /// Returns the phase of memory, if the chain has one.
     fn memory(&self) -> Option<Phase> {
-        let (_, memory) = self.0.get(self.position(Placement::is_memory)?)?;
+        let (_, memory) = self.0.get(self.position(is_memory)?)?;
         Some(memory.phase)
     }
 
     /// Returns whether the advisor at this place is outside memory (`Less`), inside it, or neither.
     fn side(&self, place: usize) -> Ordering {
-        self.position(Placement::is_memory).map_or(Ordering::Equal, |memory| place.cmp(&memory))
+        self.position(is_memory).map_or(Ordering::Equal, |memory| place.cmp(&memory))
     }
 
     fn sees_rounds(&self, placement: &Placement) -> bool {
-        self.position(Placement::is_tool_loop).is_some() && placement.phase > Phase::Loop
+        self.position(is_tool_loop).is_some() && placement.phase > Phase::Loop
     }
 
     /// Returns the names of the advisors on this side of memory, among the first `n`, without the tool loop.
@@ -184,7 +134,7 @@ impl Plan {
             .iter()
             .take(n)
             .enumerate()
-            .filter(|(place, (_, placement))| self.side(*place) == side && !placement.is_tool_loop());
+            .filter(|(place, (_, placement))| self.side(*place) == side && !is_tool_loop(placement));
         let often = |placement| if self.sees_rounds(placement) { " (in every round)" } else { "" };
         listed
             .map(|(_, (name, placement))| format!("{name}{}", often(placement)))
@@ -201,11 +151,11 @@ impl Plan {
                 _ => "once per turn",
             };
             let role = match placement.role {
-                Role::Memory => "remembers the conversation",
-                Role::ToolLoop(_) if self.memory() == Some(Phase::Round) => {
+                AdvisorRole::Memory => "remembers the conversation",
+                AdvisorRole::ToolLoop(_) if self.memory() == Some(Phase::Round) => {
                     "runs tools; memory inside it sends the messages"
                 }
-                Role::ToolLoop(_) => "runs tools; sends the turn's messages again",
+                AdvisorRole::ToolLoop(_) => "runs tools; sends the turn's messages again",
                 _ => "",
             };
             let side = match self.side(place) {
@@ -221,7 +171,7 @@ impl Plan {
 
     /// Writes the component that runs the tools, and the steps at which messages are stored.
     fn fmt_storing(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let has_loop = self.position(Placement::is_tool_loop).is_some();
+        let has_loop = self.position(is_tool_loop).is_some();
         if !has_loop {
             writeln!(f, "No advisor runs tools: calls of the model are client-side: the caller runs them.")?;
         } else if self.memory().is_some() {
@@ -243,7 +193,7 @@ impl Plan {
 
     /// Writes which advisors' changes and answers are not stored.
     fn fmt_not_stored(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (all, tool_loop) = (self.0.len(), self.position(Placement::is_tool_loop));
+        let (all, tool_loop) = (self.0.len(), self.position(is_tool_loop));
         let changing = self.listed(all, Ordering::Less);
         if !changing.is_empty() {
             writeln!(

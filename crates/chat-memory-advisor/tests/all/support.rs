@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use advisor_core::{
-    AdvisorChain, AdvisorInfo, ChatClient, ChatClientBuilder, ChatRequest, Chunk, ChunkStream,
-    ConversationKey, FinishReason, Message, Phase, Placement, Record, Result, Role, Step, StreamAdvisor,
-    ToolResult, TurnEnd, TurnStream, async_trait,
+    AdvisorChain, AdvisorInfo, AdvisorRole, ChatClient, ChatClientBuilder, ChatRequest, Chunk, ChunkStream,
+    ConversationKey, FinishReason, LoopHistory, Message, Phase, Placement, Record, Result, Role, Step,
+    StreamAdvisor, ToolResult, TurnEnd, TurnStream, async_trait,
 };
 use advisor_testkit::validate_transcript;
 use advisor_testkit::{Answer, ScriptedModel};
@@ -128,7 +128,7 @@ impl AdvisorInfo for Rounds {
     }
 
     fn placement(&self) -> Placement {
-        Placement::tool_loop()
+        Placement { phase: Phase::Loop, role: AdvisorRole::ToolLoop(LoopHistory::Auto) }
     }
 }
 

@@ -8,8 +8,8 @@ pub(crate) mod spent;
 use std::sync::Arc;
 
 use advisor_core::{
-    AdvisorChain, AdvisorInfo, ChatRequest, ChatResponse, ChunkStream, Error, FinishReason, Limit, Message,
-    Placement, Result, StreamAdvisor, Text, Turn, Usage, async_trait,
+    AdvisorChain, AdvisorInfo, AdvisorRole, ChatRequest, ChatResponse, ChunkStream, Error, FinishReason,
+    Limit, Message, Phase, Placement, Result, StreamAdvisor, Text, Turn, Usage, async_trait,
 };
 
 use self::accounts::{Accounts, Shared};
@@ -31,7 +31,7 @@ use crate::per_tenant::{MOST_TENANTS, PerTenant};
 /// finish reason, which memory stores. In a typed turn the sentence is no value, so the turn ends with an error of kind
 /// [`InvalidOutput`](advisor_core::ErrorKind::InvalidOutput).
 ///
-/// Its position is [beside the model](Placement::beside_model). So each call of the model counts, also the repeated
+/// Its position is [beside the model](advisor_core::AdvisorRole::BesideModel). So each call of the model counts, also the repeated
 /// ones of other advisors, and a cached answer counts nothing. A model's own retries are not visible here. A turn inside
 /// a tool has its own budget, and uses the same shared accounts.
 ///
@@ -269,7 +269,7 @@ impl AdvisorInfo for Budget {
     }
 
     fn placement(&self) -> Placement {
-        Placement::beside_model()
+        Placement { phase: Phase::ModelCall, role: AdvisorRole::BesideModel }
     }
 }
 

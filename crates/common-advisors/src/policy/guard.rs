@@ -4,8 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use advisor_core::{
-    AdvisorChain, AdvisorInfo, Block, BlockKind, ChatRequest, ChatResponse, ChunkStream, FinishReason,
-    HoldBack, Message, PendingText, Phase, Placement, Result, Role, StreamAdvisor, Text, async_trait,
+    AdvisorChain, AdvisorInfo, AdvisorRole, Block, BlockKind, ChatRequest, ChatResponse, ChunkStream,
+    FinishReason, HoldBack, Message, PendingText, Phase, Placement, Result, Role, StreamAdvisor, Text,
+    async_trait,
 };
 
 use crate::policy::search::pattern::{PatternError, PatternSearch};
@@ -207,7 +208,7 @@ impl AdvisorInfo for InputGuard {
     }
 
     fn placement(&self) -> Placement {
-        Placement::new(Phase::Turn).outside_memory()
+        Placement { phase: Phase::Turn, role: AdvisorRole::OutsideMemory }
     }
 }
 
@@ -293,7 +294,7 @@ impl AdvisorInfo for OutputGuard {
     }
 
     fn placement(&self) -> Placement {
-        Placement::new(Phase::ModelCall).inside_memory()
+        Placement { phase: Phase::ModelCall, role: AdvisorRole::InsideMemory }
     }
 }
 

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use advisor_core::{
-    AdvisorChain, AdvisorInfo, BlockKind, ChatRequest, ChunkStream, HoldBack, PendingText, Phase, Placement,
-    Result, StreamAdvisor, Text, async_trait,
+    AdvisorChain, AdvisorInfo, AdvisorRole, BlockKind, ChatRequest, ChunkStream, HoldBack, PendingText,
+    Phase, Placement, Result, StreamAdvisor, Text, async_trait,
 };
 use regex::Regex;
 
@@ -144,7 +144,7 @@ impl AdvisorInfo for ReplaceText {
     }
 
     fn placement(&self) -> Placement {
-        Placement::new(Phase::ModelCall).inside_memory()
+        Placement { phase: Phase::ModelCall, role: AdvisorRole::InsideMemory }
     }
 }
 

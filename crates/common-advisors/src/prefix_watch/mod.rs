@@ -6,8 +6,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use advisor_core::{
-    AdvisorChain, AdvisorInfo, ChatRequest, ChunkStream, ConversationKey, Placement, Result, StreamAdvisor,
-    TurnId, async_trait,
+    AdvisorChain, AdvisorInfo, AdvisorRole, ChatRequest, ChunkStream, ConversationKey, Phase, Placement,
+    Result, StreamAdvisor, TurnId, async_trait,
 };
 
 use self::digests::{Changed, Digests};
@@ -162,7 +162,7 @@ impl AdvisorInfo for PrefixWatch {
     }
 
     fn placement(&self) -> Placement {
-        Placement::beside_model()
+        Placement { phase: Phase::ModelCall, role: AdvisorRole::BesideModel }
     }
 }
 

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use advisor_core::{
-    AdvisorChain, AdvisorInfo, ChatRequest, ChunkStream, Placement, Result, StreamAdvisor, Text, async_trait,
+    AdvisorChain, AdvisorInfo, AdvisorRole, ChatRequest, ChunkStream, Phase, Placement, Result,
+    StreamAdvisor, Text, async_trait,
 };
 
 use self::limiter::{Bounds, Limiter};
@@ -19,7 +20,7 @@ use crate::per_tenant::{MOST_TENANTS, PerTenant, tenant_of};
 /// [`RateLimited`](advisor_core::ErrorKind::RateLimited). Its delay is the time until a call may begin, as far as known;
 /// how long other calls run is not known.
 ///
-/// Its position is [beside the model](Placement::beside_model). A call counts until its answer is complete, fails or is
+/// Its position is [beside the model](advisor_core::AdvisorRole::BesideModel). A call counts until its answer is complete, fails or is
 /// dropped, and no longer while the tools of the answer run. So a tool may run a turn of the same chain, also with one
 /// call at once. A model's own retries are not visible here.
 ///
@@ -136,7 +137,7 @@ impl AdvisorInfo for RateLimit {
     }
 
     fn placement(&self) -> Placement {
-        Placement::beside_model()
+        Placement { phase: Phase::ModelCall, role: AdvisorRole::BesideModel }
     }
 }
 

@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use advisor_core::{
-    AdvisorChain, AdvisorInfo, ChatRequest, ChatResponse, ChunkStream, ConversationKey, EmbeddingModel,
-    FinishReason, Phase, Placement, Result, StreamAdvisor, Text, Turn, async_trait,
+    AdvisorChain, AdvisorInfo, AdvisorRole, ChatRequest, ChatResponse, ChunkStream, ConversationKey,
+    EmbeddingModel, FinishReason, Phase, Placement, Result, StreamAdvisor, Text, Turn, async_trait,
 };
 
 use self::answers::Answers;
@@ -160,7 +160,7 @@ impl AdvisorInfo for ResponseCache {
     }
 
     fn placement(&self) -> Placement {
-        Placement::new(Phase::ModelCall).inside_memory()
+        Placement { phase: Phase::ModelCall, role: AdvisorRole::InsideMemory }
     }
 }
 

@@ -4,9 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use advisor_core::{
-    AdvisorChain, AdvisorInfo, ChatRequest, ChatResponse, ChunkStream, ConversationKey, EmbeddingModel,
-    FinishReason, Message, MessageList, OncePerTurn, Phase, Placement, Result, Role, StreamAdvisor, Text,
-    TurnId, async_trait,
+    AdvisorChain, AdvisorInfo, AdvisorRole, ChatRequest, ChatResponse, ChunkStream, ConversationKey,
+    EmbeddingModel, FinishReason, Message, MessageList, OncePerTurn, Phase, Placement, Result, Role,
+    StreamAdvisor, Text, TurnId, async_trait,
 };
 
 use crate::retrieval::retriever::warn;
@@ -258,7 +258,7 @@ impl AdvisorInfo for PastTurns {
     }
 
     fn placement(&self) -> Placement {
-        Placement::new(Phase::ModelCall).inside_memory()
+        Placement { phase: Phase::ModelCall, role: AdvisorRole::InsideMemory }
     }
 }
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use advisor_core::{
-    AdvisorChain, AdvisorInfo, ChatRequest, ChunkStream, Phase, Placement, Result, SchemaSupport,
-    StreamAdvisor, async_trait,
+    AdvisorChain, AdvisorInfo, AdvisorRole, ChatRequest, ChunkStream, Phase, Placement, Result,
+    SchemaSupport, StreamAdvisor, async_trait,
 };
 
 use crate::structured::OutputFormat;
@@ -67,7 +67,7 @@ impl AdvisorInfo for StructuredOutput {
     }
 
     fn placement(&self) -> Placement {
-        Placement::new(Phase::Round).inside_memory()
+        Placement { phase: Phase::Round, role: AdvisorRole::InsideMemory }
     }
 }
 

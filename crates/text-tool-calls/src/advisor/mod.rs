@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use advisor_core::{
-    AdvisorChain, AdvisorInfo, ChatRequest, ChunkStream, ParallelToolCalls, Placement, ResponseFormat,
-    Result, StreamAdvisor, ToolChoice, ToolSet, async_trait,
+    AdvisorChain, AdvisorInfo, AdvisorRole, ChatRequest, ChunkStream, ParallelToolCalls, Phase, Placement,
+    ResponseFormat, Result, StreamAdvisor, ToolChoice, ToolSet, async_trait,
 };
 
 use self::editor::TextCallEditor;
@@ -30,7 +30,7 @@ pub use leaks::Leaks;
 /// text into blocks of calls. The tool loop runs them, and memory stores them, as any other call. Earlier calls and
 /// results are sent as text. So a conversation can change between both ways, in both directions.
 ///
-/// Its place is [beside the model](Placement::beside_model), inside all other advisors, whatever the order in which
+/// Its place is [beside the model](advisor_core::AdvisorRole::BesideModel), inside all other advisors, whatever the order in which
 /// they are added. So it sees the tools of all others, and a policy judges the calls that it finds.
 ///
 /// A chain has at most one: a second one would describe the tools twice, and building such a chain fails. One advisor
@@ -200,7 +200,7 @@ impl AdvisorInfo for TextToolCalls {
     }
 
     fn placement(&self) -> Placement {
-        Placement::beside_model()
+        Placement { phase: Phase::ModelCall, role: AdvisorRole::BesideModel }
     }
 }
 

@@ -15,8 +15,8 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use advisor_core::{
-    AdvisorChain, BlockId, ChatRequest, ChatResponse, Chunk, Error, ErrorKind, Limit, NestedBounds, Result,
-    ToolChoice, ToolEvent, ToolSet, Turn, Usage, drop_caught,
+    AdvisorChain, AdvisorRole, BlockId, ChatRequest, ChatResponse, Chunk, Error, ErrorKind, Limit,
+    LoopHistory, NestedBounds, Result, ToolChoice, ToolEvent, ToolSet, Turn, Usage, drop_caught,
 };
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
@@ -71,7 +71,11 @@ impl LoopRun {
     /// If too many turns are around this one.
     pub(crate) fn new(config: Arc<Config>, mut request: ChatRequest, next: AdvisorChain) -> Result<Self> {
         request.messages = in_call_order(request.messages);
-        let own_history = config.placement.keeps_history(&next);
+        let own_history = match config.placement.role {
+            AdvisorRole::ToolLoop(LoopHistory::InLoop) => true,
+            AdvisorRole::ToolLoop(LoopHistory::InMemory) => false,
+            _ => !next.has_memory(),
+        };
         let limits = limits_of(&config, &request.turn)?;
         let deadline = deadline_at_start(&request.turn, &limits);
         Ok(Self {

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use advisor_core::{
-    AWAY_AFTER, AdvisorChain, AdvisorInfo, BlockHead, BlockId, BlockKind, CallHead, ChatRequest, ChunkStream,
-    Error, ErrorKind, Phase, Placement, Result, StreamAdvisor, Text, async_trait, catch_panics,
+    AWAY_AFTER, AdvisorChain, AdvisorInfo, AdvisorRole, BlockHead, BlockId, BlockKind, CallHead, ChatRequest,
+    ChunkStream, Error, ErrorKind, Phase, Placement, Result, StreamAdvisor, Text, async_trait, catch_panics,
 };
 
 use tokio::time::{Instant, timeout_at};
@@ -159,7 +159,7 @@ impl AdvisorInfo for BlockPolicy {
     }
 
     fn placement(&self) -> Placement {
-        Placement::new(Phase::ModelCall).inside_memory()
+        Placement { phase: Phase::ModelCall, role: AdvisorRole::InsideMemory }
     }
 }
 

@@ -7,7 +7,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use advisor_core::{
-    AdvisorChain, AdvisorInfo, ChatRequest, ChunkStream, Message, OncePerTurn, Phase, Placement,
+    AdvisorChain, AdvisorInfo, AdvisorRole, ChatRequest, ChunkStream, Message, OncePerTurn, Phase, Placement,
     ResponseFormat, Result, StreamAdvisor, Text, async_trait,
 };
 use futures::FutureExt;
@@ -196,7 +196,7 @@ impl AdvisorInfo for Retrieval {
     }
 
     fn placement(&self) -> Placement {
-        Placement::new(Phase::ModelCall).inside_memory()
+        Placement { phase: Phase::ModelCall, role: AdvisorRole::InsideMemory }
     }
 }
 

@@ -6,9 +6,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use advisor_core::{
-    AdvisorChain, AdvisorInfo, ChatRequest, ChunkStream, Effect, Error, Message, Phase, Placement, Result,
-    StreamAdvisor, Text, Tool, ToolCall, ToolDefinition, ToolError, ToolInvocation, ToolOutput, ToolSet,
-    async_trait,
+    AdvisorChain, AdvisorInfo, AdvisorRole, ChatRequest, ChunkStream, Effect, Error, Message, Phase,
+    Placement, Result, StreamAdvisor, Text, Tool, ToolCall, ToolDefinition, ToolError, ToolInvocation,
+    ToolOutput, ToolSet, async_trait,
 };
 use serde_json::{Value, json};
 
@@ -183,7 +183,7 @@ impl AdvisorInfo for ToolSearch {
     }
 
     fn placement(&self) -> Placement {
-        Placement::new(Phase::Round).inside_memory()
+        Placement { phase: Phase::Round, role: AdvisorRole::InsideMemory }
     }
 }
 

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use advisor_core::{
-    AdvisorChain, ChatClient, ChatClientBuilder, ChatRequest, ChatResponse, ConversationKey, Delta,
-    DeltaKind, Embedding, EmbeddingModel, Error, ErrorKind, FinishReason, Limit, Message, Phase, Placement,
-    Result, Text, Tool, ToolDefinition, TurnId, async_trait, from_fn,
+    AdvisorChain, AdvisorRole, ChatClient, ChatClientBuilder, ChatRequest, ChatResponse, ConversationKey,
+    Delta, DeltaKind, Embedding, EmbeddingModel, Error, ErrorKind, FinishReason, Limit, Message, Phase,
+    Placement, Result, Text, Tool, ToolDefinition, TurnId, async_trait, from_fn,
 };
 use advisor_testkit::{Answer, ScriptedModel, WordEmbeddings};
 use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore, Window};
@@ -219,7 +219,7 @@ async fn rejected_answers_and_limits_are_not_stored() {
         let reason = FinishReason::Limit(Limit::Other("the budget".into()));
         Ok(request.answer(ChatResponse::new(0, Message::assistant("The budget is spent."), reason)))
     })
-    .with_placement(Placement::beside_model());
+    .with_placement(Placement { phase: Phase::ModelCall, role: AdvisorRole::BesideModel });
     let client = ChatClient::builder(setting.model.clone()).advisor(limits).advisor(setting.past.clone());
     client.build().unwrap().prompt().user("A number?").conversation("c").call().await.unwrap();
     assert!(setting.store.is_empty(), "limit");

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use advisor_core::{
-    AdvisorChain, ChunkStream, Error, ErrorKind, FinishReason, Placement, Result, StreamAdvisor, from_fn,
+    AdvisorChain, AdvisorRole, ChunkStream, Error, ErrorKind, FinishReason, Phase, Placement, Result,
+    StreamAdvisor, from_fn,
 };
 use advisor_testkit::{Answer, Gate, ScriptedModel};
 use common_advisors::policy::{BlockPolicy, DenialCause, OnDeny, OnFailure, PendingBlock, Verdict};
@@ -116,7 +117,10 @@ async fn law_s4_failed_judge_may_fail_the_answer() {
 fn whole() -> Arc<dyn StreamAdvisor> {
     let whole =
         |request, next: AdvisorChain| async move { Ok(ChunkStream::answer(next.next_call(request).await?)) };
-    Arc::new(from_fn("whole", whole).with_placement(Placement::beside_model()))
+    Arc::new(
+        from_fn("whole", whole)
+            .with_placement(Placement { phase: Phase::ModelCall, role: AdvisorRole::BesideModel }),
+    )
 }
 
 /// A caller that does not stream, and a model that does not, have the same answer, denials and error.

@@ -52,11 +52,11 @@ use crate::{OnBusy, OnOverflow, Summarizer, TokenCounter, Window};
 /// - [`Store`](advisor_core::ErrorKind::Store) if the conversation cannot be read.
 /// - [`NotPersisted`](advisor_core::ErrorKind::NotPersisted) if an append failed, with the
 ///   [`StoreError`](crate::StoreError) as its source.
-///
-/// An operation of the store that takes longer than thirty seconds fails. Time needs a tokio runtime that has it.
 /// - [`TurnIdReused`](advisor_core::ErrorKind::TurnIdReused) for a turn whose id was used for something else.
 /// - [`Configuration`](advisor_core::ErrorKind::Configuration) for a turn without a conversation,
 ///   and for input with a result that no call waits for.
+///
+/// An operation of the store that takes longer than thirty seconds has failed. Time needs a tokio runtime that has it.
 ///
 /// # The same turn again
 /// A turn may be submitted again under its [id](advisor_core::TurnId), with the same input. It waits while an

@@ -22,7 +22,6 @@
 mod advisor;
 mod conversation;
 mod settings;
-mod store_timeout;
 #[cfg(test)]
 mod tests;
 mod transcript;

@@ -7,7 +7,6 @@ use std::time::Duration;
 use conversation_store::ConversationStore;
 
 use crate::conversation::Registry;
-use crate::store_timeout::StoreTimeout;
 use crate::transcript::window::Measure;
 use crate::{OnBusy, Window};
 
@@ -24,7 +23,7 @@ pub(crate) struct Settings {
 impl Settings {
     pub(crate) fn new(store: Arc<dyn ConversationStore>) -> Self {
         Self {
-            store: Arc::new(StoreTimeout(store)),
+            store,
             measure: Window::All.into(),
             on_busy: OnBusy::Reject,
             lease_ttl: Duration::from_secs(30),

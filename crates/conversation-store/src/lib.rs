@@ -35,5 +35,5 @@ pub use in_memory::InMemoryStore;
 pub use lease::Leases;
 pub use read::{OpenTurn, ReadRange, Snapshot, last_end, same_turn};
 pub use rows::{LogReader, TurnEffect, WrittenEntry};
-pub use store::{ConversationStore, ListOrder, Page, PageStart, append_once};
+pub use store::{ConversationStore, ListOrder, Page, PageStart};
 pub use transfer::{ImportError, Imported, export, import};

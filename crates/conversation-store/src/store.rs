@@ -145,28 +145,6 @@ async fn whole<S: ConversationStore + ?Sized>(store: &S, key: &ConversationKey) 
     }
 }
 
-/// Appends a batch, and retries once if the outcome is unknown. The batch's key makes the retry safe.
-///
-/// # Errors
-/// Those of [`append`](ConversationStore::append). [`OutcomeUnknown`](StoreError::OutcomeUnknown) if the retry
-/// does not resolve the outcome either.
-pub async fn append_once(
-    store: &dyn ConversationStore,
-    key: &ConversationKey,
-    expected: Version,
-    batch: Batch,
-) -> Result<Version> {
-    let unknown = match store.append(key, expected, batch.clone()).await {
-        Err(unknown @ StoreError::OutcomeUnknown { .. }) => unknown,
-        outcome => return outcome,
-    };
-    match store.append(key, expected, batch).await {
-        // The retry wrote nothing, but the first attempt may have.
-        Err(StoreError::Unavailable { .. }) => Err(unknown),
-        outcome => outcome,
-    }
-}
-
 /// One page of the list of a tenant's conversations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]

@@ -11,7 +11,6 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt};
 
 use crate::{
     Batch, BatchKey, BatchStep, ConversationStore, Entry, EntryId, NewEntry, ReadRange, StoreError, Version,
-    append_once,
 };
 
 /// Exports a conversation as JSON Lines, each with its line break. A header comes first, then the entries of all
@@ -362,7 +361,7 @@ impl Import<'_> {
         let entries = entries.into_iter().map(new).collect();
         let batch = Batch { entries, ..batch };
         let led_to = self.version.after(batch.entries.len());
-        match append_once(self.store, &self.key, self.version, batch).await {
+        match self.store.append(&self.key, self.version, batch).await {
             Ok(version) if version == led_to => {
                 self.version = version;
                 Ok(())

@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 
 use crate::conversation::unfinished::UnfinishedTurn;
-use crate::conversation::{HeldLease, Registry};
+use crate::conversation::{HeldLease, Registry, change_in_time};
 
 /// The policy for a turn that starts while another turn of its conversation is running.
 ///
@@ -380,11 +380,7 @@ impl TurnLease {
     ) -> Result<FencingToken, StoreError> {
         let Self { registry, key, id, ttl, .. } = self;
         registry.change_lease(key, |lease| lease.unanswered_requests.push(id.clone()));
-        let answer = if waits {
-            leases.acquire(key, id, *ttl, takeover_from, true).await
-        } else {
-            leases.acquire(key, id, *ttl, takeover_from, false).await
-        };
+        let answer = change_in_time(leases.acquire(key, id, *ttl, takeover_from, waits)).await;
         match &answer {
             Err(StoreError::OutcomeUnknown { .. }) => {}
             // Another lease is granted, so all requests without an answer had no effect.
@@ -418,7 +414,7 @@ impl TurnLease {
 
     async fn renew(&self, leases: &dyn Leases, token: FencingToken) -> Result<(), StoreError> {
         self.unanswered_renewals.fetch_add(1, Ordering::Relaxed);
-        let answer = leases.renew(&self.key, token, self.ttl).await;
+        let answer = change_in_time(leases.renew(&self.key, token, self.ttl)).await;
         if !matches!(answer, Err(StoreError::OutcomeUnknown { .. })) {
             self.unanswered_renewals.fetch_sub(1, Ordering::Relaxed);
         }
@@ -438,7 +434,7 @@ impl TurnLease {
         let (Some(leases), Some(token)) = (self.store.leases(), self.token()) else { return };
         let mut renewed = self.renewed.lock().await;
         *renewed = false;
-        match leases.release(&self.key, token).await {
+        match change_in_time(leases.release(&self.key, token)).await {
             // A late renewal would take the lease again, so the registry keeps the token.
             Ok(()) if self.unanswered_renewals.load(Ordering::Relaxed) > 0 => {}
             Ok(()) => self.registry.note_released(&self.key, token),

@@ -7,12 +7,15 @@ pub(crate) mod unfinished;
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use advisor_core::{ConversationKey, Error, TurnId};
 use conversation_store::{
-    ConversationStore, Entry, EntryId, EntryKind, FencingToken, ReadRange, Snapshot, StoreError,
+    Batch, ConversationStore, Entry, EntryId, EntryKind, FencingToken, ReadRange, Snapshot, StoreError,
+    Version,
 };
 use dashmap::DashMap;
+use tokio::time::timeout;
 
 use crate::conversation::hold::Lock;
 use crate::conversation::unfinished::UnfinishedTurn;
@@ -194,8 +197,8 @@ impl Registry {
     ) -> Result<T, Error> {
         loop {
             let snapshot = match tip {
-                None => store.load(key, range).await,
-                Some(tip) => store.load_branch(key, tip, range).await,
+                None => read_in_time(store.load(key, range)).await,
+                Some(tip) => read_in_time(store.load_branch(key, tip, range)).await,
             };
             let snapshot = snapshot.map_err(StoreError::into_load_error)?;
             self.warn_of_damage(key, &snapshot);
@@ -369,6 +372,43 @@ impl Registry {
     }
 }
 
+/// The longest time of an operation of the store.
+const LONGEST: Duration = Duration::from_secs(30);
+
+const SILENT: &str = "the store did not answer within thirty seconds";
+
+/// Runs an operation of the store that has no effect. One that takes longer than 30 seconds is dropped.
+pub(crate) async fn read_in_time<T>(
+    work: impl Future<Output = Result<T, StoreError>>,
+) -> Result<T, StoreError> {
+    timeout(LONGEST, work).await.unwrap_or_else(|_| Err(StoreError::unavailable(SILENT)))
+}
+
+/// Runs an operation of the store that may have taken effect when it is dropped after 30 seconds.
+pub(crate) async fn change_in_time<T>(
+    work: impl Future<Output = Result<T, StoreError>>,
+) -> Result<T, StoreError> {
+    timeout(LONGEST, work).await.unwrap_or_else(|_| Err(StoreError::outcome_unknown(SILENT)))
+}
+
+/// Appends a batch, and retries once if the outcome is unknown. The batch's key makes the retry safe.
+pub(crate) async fn append_once(
+    store: &dyn ConversationStore,
+    key: &ConversationKey,
+    expected: Version,
+    batch: Batch,
+) -> Result<Version, StoreError> {
+    let unknown = match change_in_time(store.append(key, expected, batch.clone())).await {
+        Err(unknown @ StoreError::OutcomeUnknown { .. }) => unknown,
+        outcome => return outcome,
+    };
+    match change_in_time(store.append(key, expected, batch)).await {
+        // The retry wrote nothing, but the first attempt may have.
+        Err(StoreError::Unavailable { .. }) => Err(unknown),
+        outcome => outcome,
+    }
+}
+
 /// Searches the log after an entry, on all branches.
 pub(crate) async fn find_in_log<T>(
     store: &dyn ConversationStore,
@@ -377,7 +417,7 @@ pub(crate) async fn find_in_log<T>(
     find: impl Fn(&Entry) -> Option<T>,
 ) -> Result<Option<T>, Error> {
     loop {
-        let page = store.read(key, after, PAGE).await.map_err(StoreError::into_load_error)?;
+        let page = read_in_time(store.read(key, after, PAGE)).await.map_err(StoreError::into_load_error)?;
         let (found, last) = (page.iter().find_map(&find), page.get(PAGE - 1));
         match last.filter(|_| found.is_none()) {
             Some(last) => after = EntryId::new(last.seq),
@@ -389,7 +429,6 @@ pub(crate) async fn find_in_log<T>(
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
-    use std::time::Duration;
 
     use advisor_core::{Turn, TurnEnd};
     use conversation_store::{Batch, BatchKey, InMemoryStore, NewEntry, Summary, Version};

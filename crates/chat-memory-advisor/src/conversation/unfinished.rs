@@ -4,10 +4,10 @@
 use advisor_core::{ConversationKey, Message, Role, Text, TurnEnd, TurnId};
 use conversation_store::{
     Batch, BatchKey, BatchStep, ConversationStore, Entry, EntryKind, FencingToken, NewEntry, ReadRange,
-    StoreError, Version, append_once, last_end, same_turn,
+    StoreError, Version, last_end, same_turn,
 };
 
-use crate::conversation::{OVERHEAD, Registry};
+use crate::conversation::{OVERHEAD, Registry, append_once, change_in_time, read_in_time};
 use crate::transcript::repair::{answer_in, is_answer, open_calls};
 
 /// A turn that stopped before its end was written, and how to close it.
@@ -229,7 +229,7 @@ impl Registry {
         let token = self.lease(key).token.max(unfinished.token);
         let mut attempts = 0;
         loop {
-            let snapshot = store.load(key, ReadRange::LastTurns(1)).await?;
+            let snapshot = read_in_time(store.load(key, ReadRange::LastTurns(1))).await?;
             let entries = snapshot.entries.chunk_by(same_turn).next_back().unwrap_or_default();
             let end = end_of(entries, std::slice::from_ref(unfinished));
             let is_last = entries.first().is_some_and(|entry| entry.turn == unfinished.turn);
@@ -262,7 +262,7 @@ impl Registry {
         }
         let Some(leases) = store.leases() else { return outcome };
         for (key, token) in self.idle_tokens() {
-            let released = leases.release(&key, token).await;
+            let released = change_in_time(leases.release(&key, token)).await;
             if released.is_ok() {
                 self.note_released(&key, token);
             }

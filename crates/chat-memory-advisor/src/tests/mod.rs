@@ -52,11 +52,18 @@ pub(crate) fn counted(message: &Message, other: usize) -> usize {
     })
 }
 
+/// Runs a future on a runtime of this thread.
+pub(crate) fn wait_for<T>(work: impl Future<Output = T>) -> T {
+    thread_local! {
+        static RUNTIME: tokio::runtime::Runtime =
+            tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    }
+    RUNTIME.with(|runtime| runtime.block_on(work))
+}
+
 /// Returns a memory of a turn with this name in the conversation `c` of a store.
 pub(crate) fn turn_memory(store: impl ConversationStore, name: &str, measure: Measure) -> TurnMemory {
-    // Without the time limit of each operation, which needs a runtime.
-    let settings =
-        Settings { measure, store: Arc::new(store), ..Settings::new(Arc::new(InMemoryStore::new())) };
+    let settings = Settings { measure, ..Settings::new(Arc::new(store)) };
     let request = ChatRequest { turn: Turn::new(turn(name)), ..ChatRequest::new(user("u")) };
     TurnMemory::new(&settings, &request, ConversationKey::new("c").unwrap())
 }
@@ -85,7 +92,7 @@ pub(crate) fn plan_start(
     for turn in unfinished {
         memory.registry.register(&memory.key, turn.clone());
     }
-    let planned = Start::new(&memory, said).read().now_or_never().unwrap();
+    let planned = wait_for(Start::new(&memory, said).read());
     planned.map(|(planned, _)| planned)
 }
 

@@ -6,13 +6,12 @@ use advisor_core::{
 };
 use conversation_store::{
     Batch, BatchKey, BatchStep, ConversationStore, Entry, EntryId, EntryKind, NewEntry, ReadRange, Snapshot,
-    StoreError, Version, append_once, last_end, same_turn,
+    StoreError, Version, last_end, same_turn,
 };
 use uuid::Uuid;
 
-use crate::conversation::Registry;
-use crate::conversation::find_in_log;
 use crate::conversation::unfinished::{closing, end_of, extend_with_planned};
+use crate::conversation::{Registry, append_once, find_in_log};
 use crate::transcript::repair::{is_answer, last_with_messages, remembered};
 use crate::turn::TurnMemoryState;
 

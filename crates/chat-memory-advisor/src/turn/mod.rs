@@ -17,16 +17,15 @@ use advisor_core::{
     FinishReason, Message, Record, Result, Role, Step, TurnEnd, TurnId, TurnRecorder, async_trait,
 };
 use conversation_store::{
-    Batch, ConversationStore, Entry, EntryId, ReadRange, RoundStep, Snapshot, StoreError, append_once,
-    same_turn,
+    Batch, ConversationStore, Entry, EntryId, ReadRange, RoundStep, Snapshot, StoreError, same_turn,
 };
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use tokio::sync::Mutex;
 
-use crate::conversation::Registry;
 use crate::conversation::hold::TurnLease;
 use crate::conversation::unfinished::UnfinishedTurn;
+use crate::conversation::{Registry, append_once};
 use crate::settings::Settings;
 use crate::transcript::repair::{Repair, has_calls, is_answer, is_remembered, whole_turns};
 use crate::transcript::summary::UnwrittenSummary;

@@ -4,15 +4,15 @@
 use advisor_core::{ChatResponse, Error, ErrorKind, Message, Result, Role, TurnEnd, TurnId};
 use conversation_store::{
     Batch, BatchKey, BatchStep, Entry, EntryId, EntryKind, NewEntry, ReadRange, Snapshot, StoreError,
-    Summary, Version, append_once, same_turn,
+    Summary, Version, same_turn,
 };
 
 use crate::OnOverflow;
-use crate::conversation::find_in_log;
 use crate::conversation::hold::Hold;
 use crate::conversation::unfinished::{
     ATTEMPTS, StoppedWhile, UnfinishedTurn, closing, end_of, extend_with_planned, round_of_calls,
 };
+use crate::conversation::{append_once, find_in_log};
 use crate::transcript::repair::{
     OpenCalls, Repair, is_answer, is_remembered, last_with_messages, open_calls, results_first, whole_turns,
 };

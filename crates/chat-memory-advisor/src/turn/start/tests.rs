@@ -5,13 +5,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use advisor_core::{CallKey, ConversationKey, ErrorKind, TurnEnd, async_trait};
 use conversation_store::{ConversationStore, InMemoryStore, Page, ReadRange};
-use futures::FutureExt;
 use proptest::prelude::*;
 
 use super::*;
 use crate::tests::{
     answer, any_log, calls, client_side_end, completed, log, ordinary_log, plan_start, result, rolled_back,
-    started, stored, turn, turn_memory, user, words,
+    started, stored, turn, turn_memory, user, wait_for, words,
 };
 use crate::transcript::summary::tests::summarizer;
 use crate::transcript::texts::{CONTINUED_WITHOUT_RESULTS, MESSAGE_LEFT_OUT, NOT_RUN};
@@ -445,7 +444,7 @@ fn read_by(
     for turn in unfinished {
         memory.registry.register(&memory.key, turn.clone());
     }
-    drop(Start::new(&memory, said).read().now_or_never().unwrap());
+    drop(wait_for(Start::new(&memory, said).read()));
     store.1.load(Ordering::Relaxed)
 }
 

@@ -12,15 +12,16 @@ use std::fmt;
 
 use advisor_core::{
     AggregatorLimits, Delta, DeltaKind, Finish, FinishReason, Media, MediaDelta, Opaque, ProviderData, Text,
+    Usage,
 };
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use provider_http::answer::{AnswerEvent, Framing, Meaning, WireFormat};
 use provider_http::failure::Report;
-use provider_http::json::{self, Str, is_nothing};
+use provider_http::json::{self, Json, Str, is_nothing};
 use serde_json::{Value, json};
 
-use crate::wire::{End, Event, Part, SIGNATURE, SIGNED_BYTES, THOUGHT, TokenCounts};
+use crate::wire::{COUNTS, End, Event, Part, SIGNATURE, SIGNED_BYTES, THOUGHT, TokenCounts, read_counts};
 use calls::Calls;
 use sources::Sources;
 
@@ -210,6 +211,7 @@ impl WireFormat for GenerateContent {
     const FRAMING: Framing = Framing::Sse;
     // Google sends none; some gateways do.
     const END_MARKER: Option<&'static str> = Some("[DONE]");
+    const USAGE: Option<&'static str> = Some("usageMetadata");
 
     fn read(&mut self, event: AnswerEvent<'_>, deltas: &mut VecDeque<Delta>) -> serde_json::Result<Meaning> {
         if event.data.starts_with('[') {
@@ -229,6 +231,18 @@ impl WireFormat for GenerateContent {
             return Ok(Meaning::TooLarge { limit: self.most_kept });
         }
         Ok(Meaning::Piece)
+    }
+
+    fn usage<'a>(&mut self, json: Json<'a>, usage: &mut Option<Usage>) -> Option<Json<'a>> {
+        let mut counts = [None; COUNTS.len()];
+        let rest = read_counts(json, &mut counts)?;
+        *usage = self.counts.update(counts);
+        Some(rest)
+    }
+
+    /// A signature is data of its own, and an event with one never like the last.
+    fn repeats(&self) -> bool {
+        true
     }
 
     fn finish(&mut self, deltas: &mut VecDeque<Delta>) {

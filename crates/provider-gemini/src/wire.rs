@@ -19,7 +19,7 @@ pub(crate) const SIGNED_BYTES: &str = "signedBytes";
 /// The key that marks a part as a thought.
 pub(crate) const THOUGHT: &str = "thought";
 /// The token counts that are read.
-const COUNTS: [&str; 6] = [
+pub(crate) const COUNTS: [&str; 6] = [
     "promptTokenCount", "candidatesTokenCount", "thoughtsTokenCount", "totalTokenCount",
     "cachedContentTokenCount", "toolUsePromptTokenCount",
 ];
@@ -101,14 +101,7 @@ impl<'a> Event<'a> {
             })
         } else if let Some(value) = key.is("usageMetadata") {
             self.is_answer |= value.is_object();
-            value.object(|key| {
-                let counts = COUNTS.iter().zip(&mut self.counts);
-                let mut counts = counts.filter_map(|(name, place)| Some((key.is(name)?, place)));
-                match counts.next() {
-                    Some((value, place)) => value.number(place),
-                    None => key.skip(),
-                }
-            })
+            read_counts(value, &mut self.counts)
         } else {
             let (name, value) = key.split()?;
             match name.spelling() {
@@ -126,6 +119,18 @@ impl<'a> Event<'a> {
             }
         }
     }
+}
+
+/// Reads token counts.
+pub(crate) fn read_counts<'a>(json: Json<'a>, places: &mut [Option<i64>; COUNTS.len()]) -> Option<Json<'a>> {
+    json.object(|key| {
+        let counts = COUNTS.iter().zip(&mut *places);
+        let mut counts = counts.filter_map(|(name, place)| Some((key.is(name)?, place)));
+        match counts.next() {
+            Some((value, place)) => value.number(place),
+            None => key.skip(),
+        }
+    })
 }
 
 impl<'a> Candidate<'a> {

@@ -44,6 +44,7 @@ struct Line<'a> {
 
 impl WireFormat for OllamaChat {
     const FRAMING: Framing = Framing::Lines;
+    const IGNORED: &'static [&'static str] = &["created_at"];
 
     fn repeats(&self) -> bool {
         true

@@ -5,15 +5,15 @@ mod tests;
 
 use std::collections::VecDeque;
 
-use advisor_core::{AggregatorLimits, Delta, Text};
+use advisor_core::{AggregatorLimits, Delta, Text, Usage};
 use provider_http::answer::{AnswerEvent, Framing, Meaning, WireFormat};
 use provider_http::failure::Report;
-use provider_http::json::{read, value};
+use provider_http::json::{Json, read, value};
 use serde_json::Value;
 
 use crate::convert::Converter;
 use crate::profile::ThinkTags;
-use crate::wire::Event;
+use crate::wire::{Event, TokenCounts};
 
 /// One answer in the wire format of Chat Completions.
 #[derive(Debug)]
@@ -61,6 +61,9 @@ impl ChatCompletions {
 impl WireFormat for ChatCompletions {
     const FRAMING: Framing = Framing::Sse;
     const END_MARKER: Option<&'static str> = Some("[DONE]");
+    // `p` is Mistral's padding, `token_id` is Together's.
+    const IGNORED: &'static [&'static str] = &["obfuscation", "p", "token_id", "logprobs"];
+    const USAGE: Option<&'static str> = Some("usage");
 
     fn read(&mut self, event: AnswerEvent<'_>, deltas: &mut VecDeque<Delta>) -> serde_json::Result<Meaning> {
         if !event.data.starts_with('{') {
@@ -73,6 +76,13 @@ impl WireFormat for ChatCompletions {
 
     fn finish(&mut self, deltas: &mut VecDeque<Delta>) {
         self.converter.finish(deltas);
+    }
+
+    fn usage<'a>(&mut self, json: Json<'a>, usage: &mut Option<Usage>) -> Option<Json<'a>> {
+        let mut counts = None::<TokenCounts>;
+        let rest = json.object_in(&mut counts, TokenCounts::read)?;
+        *usage = counts.and_then(|counts| counts.to_usage());
+        Some(rest)
     }
 
     fn repeats(&self) -> bool {

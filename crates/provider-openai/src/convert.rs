@@ -104,9 +104,9 @@ impl Converter {
         converted
     }
 
-    /// Checks whether an event like the last one means the same: its text is no tag, and its choice is known.
+    /// Checks whether an event like the last one means the same: its text is no tag, its choice is known, and it is not kept.
     pub(crate) fn repeats(&self) -> bool {
-        self.text.is_over() && self.choices.are_known()
+        self.text.is_over() && self.choices.are_known() && self.details.is_empty() && self.audio.kept() == 0
     }
 
     /// Returns the bytes that are kept until the end, at least.

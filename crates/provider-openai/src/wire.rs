@@ -404,7 +404,7 @@ fn index_of(json: Json<'_>, written: &str) -> Option<i64> {
 
 impl TokenCounts {
     #[inline(never)]
-    fn read<'a>(&mut self, json: Json<'a>) -> Option<Json<'a>> {
+    pub(crate) fn read<'a>(&mut self, json: Json<'a>) -> Option<Json<'a>> {
         let [cached, hits, moonshot, read] = &mut self.cached;
         let [cache_write, created] = &mut self.cache_write;
         json.object(|key| {

@@ -71,6 +71,13 @@ impl From<Text> for String {
     }
 }
 
+/// A short text is made without an allocation.
+impl FromIterator<char> for Text {
+    fn from_iter<I: IntoIterator<Item = char>>(letters: I) -> Self {
+        Self(letters.into_iter().collect())
+    }
+}
+
 impl PartialEq<str> for Text {
     fn eq(&self, other: &str) -> bool {
         self.as_str() == other

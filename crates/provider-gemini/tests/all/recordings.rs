@@ -22,6 +22,11 @@ fn law_s5_every_recording_gives_the_same_byte_by_byte() {
 }
 
 #[test]
+fn events_like_the_one_before_are_read_as_others() {
+    recordings::assert_same_without_repeats(recordings::all(API), aggregate);
+}
+
+#[test]
 fn law_s5_every_recording_gives_the_same_at_random_splits() {
     recordings::assert_same_at_random_splits(recordings::all(API), aggregate);
 }

@@ -94,22 +94,23 @@ impl<W: WireFormat> Progress<W> {
     }
 
     fn read(&mut self, event: AnswerEvent<'_>) -> serde_json::Result<Read> {
-        if let Some(delta) = self.repeat.read(event) {
+        if let Some((delta, usage)) = self.repeat.read(event, &mut self.format) {
             self.deltas.push_back(delta);
+            self.deltas.extend(usage.map(Delta::usage));
             return Ok(Read::Piece);
         }
         let before = self.deltas.len();
         let meaning = self.format.read(event, &mut self.deltas)?;
         let ends = self.note_new(before);
-        match self.deltas.back() {
-            Some(delta)
-                if self.deltas.len() == before + 1
-                    && matches!(meaning, Meaning::Piece)
-                    && self.format.repeats() =>
-            {
-                self.repeat.note(event, delta);
-            }
-            _ => self.repeat.forget(),
+        let mut new = self.deltas.range(before..);
+        let (piece, usage) = match (new.next(), new.next().map(|delta| &delta.kind), new.next()) {
+            (piece, None, None) => (piece, None),
+            (piece, Some(DeltaKind::Usage(usage)), None) => (piece, Some(&**usage)),
+            _ => (None, None),
+        };
+        match piece.filter(|_| matches!(meaning, Meaning::Piece) && self.format.repeats()) {
+            Some(piece) => self.repeat.note(event, piece, usage, &mut self.format),
+            None => self.repeat.forget(),
         }
         // A failure counts although the same event ends the answer.
         let read = self.note_meaning(meaning);

@@ -1,42 +1,81 @@
 //! `Repeat`: a shortcut past the reader, for an event that differs from the one before only in its text.
 
 use std::fmt;
+use std::ops::Range;
 
-use advisor_core::{Delta, DeltaKind, Text};
+use advisor_core::{Delta, DeltaKind, Text, Usage};
 
-use super::wire_format::AnswerEvent;
+use super::wire_format::{AnswerEvent, WireFormat};
+use crate::json::{Json, pass, string, unescaped};
 
-/// The events in a row that were like none before, until no more are looked at: some servers pad or count each event.
+/// The events in a row that were like none before, until no more are looked at: some servers count in each event.
 const MOST_MISSES: u8 = 8;
 
-/// The event before, if it gave one piece of text and nothing else, as nearly all events of an answer do.
+/// The event before, if it gave one piece of text, perhaps with token counts, as nearly all events of an answer do.
 ///
-/// That text is a string in it. An event that has the same bytes before and after the inside of that string gives the same
-/// delta with the other text, as long as the format [says so](super::WireFormat::repeats).
+/// That text is a string in it, or several that are equal. An event with another text there, and the same bytes elsewhere,
+/// gives the same delta with the other text, as long as the format [says so](WireFormat::repeats).
 #[derive(Default)]
 pub(super) struct Repeat {
     /// The piece, if there is one. Its text does not matter.
     piece: Option<Delta>,
     name: Option<String>,
-    before: String,
-    after: String,
+    event: String,
+    /// The values that may differ, in their order.
+    holes: Vec<Hole>,
     misses: u8,
 }
 
+/// A value that may differ.
+struct Hole {
+    /// The bytes before it, from the hole before on.
+    before: Range<usize>,
+    kind: HoleKind,
+    /// Where it ends.
+    end: usize,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum HoleKind {
+    Text,
+    Usage,
+    Ignored,
+}
+
 impl Repeat {
-    /// Returns the delta of an event like the one before.
+    /// Returns the delta of an event like the one before, and its token counts.
     #[inline]
-    pub(super) fn read(&mut self, event: AnswerEvent<'_>) -> Option<Delta> {
+    pub(super) fn read<W: WireFormat>(
+        &mut self,
+        event: AnswerEvent<'_>,
+        format: &mut W,
+    ) -> Option<(Delta, Option<Usage>)> {
         let piece = self.piece.as_ref()?;
-        let text = event.data.strip_prefix(&*self.before)?.strip_suffix(&*self.after)?;
-        let is_plain = text.bytes().all(|byte| byte >= b' ' && byte != b'"' && byte != b'\\');
-        if text.is_empty() || !is_plain || event.name != self.name.as_deref() {
+        let (mut rest, mut end, mut found, mut usage) = (event.data, 0, None, None);
+        for hole in &self.holes {
+            rest = rest.strip_prefix(self.event.get(hole.before.clone())?)?;
+            match hole.kind {
+                HoleKind::Text => {
+                    let (text, is_escaped, behind) = string(rest)?;
+                    if *found.get_or_insert((text, is_escaped)) != (text, is_escaped) {
+                        return None;
+                    }
+                    rest = behind;
+                }
+                HoleKind::Usage => rest = pass(rest, |json| format.usage(json, &mut usage))?,
+                HoleKind::Ignored => rest = pass(rest, Json::skip)?,
+            }
+            end = hole.end;
+        }
+        if !end_alike(rest, self.event.get(end..)?) || event.name != self.name.as_deref() {
             return None;
         }
-        let mut delta = Delta::from(with_text(&piece.kind, text.into())?);
+        let (text, is_escaped) = found.filter(|(text, _)| !text.is_empty())?;
+        let text = if is_escaped { unescaped(text).collect() } else { text.into() };
+        let mut delta = Delta::from(with_text(&piece.kind, text)?);
         delta.block = piece.block;
         self.misses = 0;
-        Some(delta)
+        Some((delta, usage))
     }
 
     /// Forgets the event before.
@@ -44,23 +83,65 @@ impl Repeat {
         self.piece = None;
     }
 
-    /// Notes an event that gave only this delta.
-    pub(super) fn note(&mut self, event: AnswerEvent<'_>, delta: &Delta) {
+    /// Notes an event that gave only this delta and these token counts.
+    pub(super) fn note<W: WireFormat>(
+        &mut self,
+        event: AnswerEvent<'_>,
+        delta: &Delta,
+        usage: Option<&Usage>,
+        format: &mut W,
+    ) {
         self.piece = None;
         let Some(text) = text_of(&delta.kind).filter(|_| self.misses < MOST_MISSES) else { return };
         self.misses += 1;
-        let quoted = format!("\"{text}\"");
-        let mut places = event.data.match_indices(&quoted);
-        let (Some((at, _)), None) = (places.next(), places.next()) else { return };
-        let (Some(before), Some(after)) = (event.data.get(..=at), event.data.get(at + quoted.len() - 1..))
-        else {
-            return;
-        };
-        before.clone_into(&mut self.before);
-        after.clone_into(&mut self.after);
-        self.name = event.name.map(str::to_owned);
-        self.piece = Some(delta.clone());
+        let found = self.note_holes(event.data, text, format);
+        if found.is_some_and(|found| found.as_ref() == usage) {
+            event.data.clone_into(&mut self.event);
+            self.name = event.name.map(str::to_owned);
+            self.piece = Some(delta.clone());
+        }
     }
+
+    /// Returns the token counts; `None` if the event is malformed or has several.
+    fn note_holes<W: WireFormat>(
+        &mut self,
+        event: &str,
+        text: &str,
+        format: &mut W,
+    ) -> Option<Option<Usage>> {
+        self.holes.clear();
+        let (mut rest, mut from, mut usage, mut counts) = (event, 0, None, 0);
+        while let Some(place) = rest.find('"') {
+            let quoted = rest.get(place..)?;
+            let (found, is_escaped, behind) = string(quoted)?;
+            rest = behind;
+            let (value, kind) = match behind.trim_ascii_start().strip_prefix(':') {
+                Some(value) if value.trim_ascii_start().starts_with("null") => continue,
+                Some(value) if W::IGNORED.contains(&found) => (value, HoleKind::Ignored),
+                Some(value) if W::USAGE == Some(found) => (value, HoleKind::Usage),
+                None if !is_escaped && found == text => (quoted, HoleKind::Text),
+                None if is_escaped && unescaped(found).eq(text.chars()) => (quoted, HoleKind::Text),
+                _ => continue,
+            };
+            rest = if kind == HoleKind::Usage {
+                counts += 1;
+                pass(value, |json| format.usage(json, &mut usage))?
+            } else {
+                pass(value, Json::skip)?
+            };
+            let end = event.len() - rest.len();
+            self.holes.push(Hole { before: from..event.len() - value.len(), kind, end });
+            from = end;
+        }
+        (counts < 2).then_some(usage)
+    }
+}
+
+/// Checks whether two events end alike, up to spaces between brackets: Anthropic pads with them.
+fn end_alike(one: &str, other: &str) -> bool {
+    let closes = |text: &str| text.bytes().all(|byte| matches!(byte, b'}' | b']' | b' '));
+    let is_no_space = |byte: &u8| *byte != b' ';
+    one == other || closes(one) && one.bytes().filter(is_no_space).eq(other.bytes().filter(is_no_space))
 }
 
 fn text_of(kind: &DeltaKind) -> Option<&Text> {

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::fmt;
 
 use crate::failure::Report;
-use crate::json::value;
-use advisor_core::Delta;
+use crate::json::{Json, value};
+use advisor_core::{Delta, Usage};
 
 /// One answer in one wire format: converts its events to deltas.
 ///
@@ -75,6 +75,12 @@ pub trait WireFormat: fmt::Debug + Send + Unpin + 'static {
     /// [`Delta::done`].
     const END_MARKER: Option<&'static str> = None;
 
+    /// Keys whose values say nothing, wherever they stand: padding, counters, times. An event that differs from the one
+    /// before only in these and in its text [repeats](Self::repeats) it.
+    const IGNORED: &'static [&'static str] = &[];
+    /// The key of the token counts, if events have them beside their text.
+    const USAGE: Option<&'static str> = None;
+
     /// Appends the deltas of one event to `deltas`, and returns the meaning of the event.
     ///
     /// # Errors
@@ -87,8 +93,13 @@ pub trait WireFormat: fmt::Debug + Send + Unpin + 'static {
     /// error it is not called.
     fn finish(&mut self, _deltas: &mut VecDeque<Delta>) {}
 
+    /// Reads the value of [`USAGE`](Self::USAGE), as [`read`](Self::read) does, which may read it once more.
+    fn usage<'a>(&mut self, json: Json<'a>, _usage: &mut Option<Usage>) -> Option<Json<'a>> {
+        json.skip()
+    }
+
     /// Checks whether an event like the last one, with another text in place of its text, gives the same delta with that
-    /// text. Such an event is then not read. The last one gave one piece of text and nothing else.
+    /// text. Such an event is then not read. The last one gave one piece of text, and nothing else but token counts.
     fn repeats(&self) -> bool {
         false
     }

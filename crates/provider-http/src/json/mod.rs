@@ -6,5 +6,5 @@
 pub mod arguments;
 mod reader;
 
-pub(crate) use reader::first_value;
 pub use reader::{Json, Key, Str, count, is_nothing, read, value};
+pub(crate) use reader::{first_value, pass, string, unescaped};

@@ -37,6 +37,7 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::io::Read;
+use std::iter;
 
 use serde::de::{Error, IgnoredAny};
 use serde_json::{Deserializer, Map, Value};
@@ -74,6 +75,21 @@ pub fn value(text: &str) -> Result<Value, serde_json::Error> {
 /// Returns the JSON value at the beginning of these bytes; `None` if there is none.
 pub(crate) fn first_value(bytes: &[u8]) -> Option<&[u8]> {
     Json(bytes).spelling().map(|(value, _)| value)
+}
+
+/// Reads the string with which a JSON text begins: its spelling, whether that has escapes, and what is behind it.
+#[inline]
+pub(crate) fn string(json: &str) -> Option<(&str, bool, &str)> {
+    let (text, behind) = Json(json.as_bytes().strip_prefix(b"\"")?).split_string()?;
+    let (spelling, _) = json.get(1..)?.split_at_checked(text.spelling.len())?;
+    Some((spelling, text.is_escaped, json.get(json.len() - behind.0.len()..)?))
+}
+
+/// Passes the value with which a JSON text begins with `reader`. Returns what is behind it.
+#[inline]
+pub(crate) fn pass<'a>(json: &'a str, reader: impl FnOnce(Json<'a>) -> Option<Json<'a>>) -> Option<&'a str> {
+    let rest = reader(Json(json.as_bytes()))?;
+    json.get(json.len() - rest.0.len()..)
 }
 
 /// Returns a number as a count; `None` if it is negative or too large for some readers of JSON. So the counts of many
@@ -114,7 +130,11 @@ impl<'a> Str<'a> {
             return None;
         }
         let spelling = str::from_utf8(self.spelling).ok()?;
-        Some(if self.is_escaped { Cow::Owned(unescaped(spelling)) } else { Cow::Borrowed(spelling) })
+        Some(if self.is_escaped {
+            Cow::Owned(unescaped(spelling).collect())
+        } else {
+            Cow::Borrowed(spelling)
+        })
     }
 
     /// Checks whether it is this text, which needs no escapes.
@@ -268,15 +288,23 @@ impl<'a> Json<'a> {
     /// Reads a whole number, also one written as a decimal or as text.
     #[inline(always)]
     pub fn number(self, place: &mut Option<i64>) -> Option<Self> {
-        if let [digit @ b'0'..=b'9', b',' | b'}', ..] = self.0 {
-            *place = Some(i64::from(digit - b'0'));
-            return self.0.get(1..).map(Self);
+        // Nearly all are counts of a few digits.
+        let digits = self.0.strip_prefix(b" ").unwrap_or(self.0);
+        let (mut number, mut rest) = (0, digits);
+        while let [digit @ b'0'..=b'9', behind @ ..] = rest
+            && number < 1 << 50
+        {
+            (number, rest) = (number * 10 + i64::from(digit - b'0'), behind);
         }
-        self.long_number(place)
+        if let ([b'1'..=b'9', ..], [b',' | b'}', ..]) = (digits, rest) {
+            *place = Some(number);
+            return Some(Self(rest));
+        }
+        self.other_number(place)
     }
 
     #[inline(never)]
-    fn long_number(self, place: &mut Option<i64>) -> Option<Self> {
+    fn other_number(self, place: &mut Option<i64>) -> Option<Self> {
         let (spelling, rest) = self.spelling()?;
         let inside = spelling.strip_prefix(b"\"").and_then(|text| text.strip_suffix(b"\""));
         let number = str::from_utf8(inside.unwrap_or(spelling)).unwrap_or_default();
@@ -527,33 +555,27 @@ fn escape_length(behind: &[u8]) -> Option<usize> {
     }
 }
 
-/// Returns the text that is spelled so.
-#[inline(never)]
-fn unescaped(spelling: &str) -> String {
-    let mut text = String::with_capacity(spelling.len());
-    let mut rest = spelling;
-    while let Some((before, escape)) = rest.split_once('\\') {
-        text.push_str(before);
-        let mut behind = escape.chars();
-        let letter = match behind.next() {
-            Some('b') => '\u{8}',
-            Some('f') => '\u{C}',
-            Some('n') => '\n',
-            Some('r') => '\r',
-            Some('t') => '\t',
-            Some('u') => {
-                let (letter, length) = letter_of_units(behind.as_str());
-                rest = behind.as_str().get(length..).unwrap_or_default();
-                text.push(letter);
-                continue;
-            }
-            other => other.unwrap_or_default(),
-        };
-        text.push(letter);
-        rest = behind.as_str();
-    }
-    text.push_str(rest);
-    text
+/// Returns the letters of a text that is spelled so.
+pub(crate) fn unescaped(spelling: &str) -> impl Iterator<Item = char> {
+    let mut letters = spelling.chars();
+    iter::from_fn(move || {
+        Some(match letters.next()? {
+            '\\' => match letters.next()? {
+                'b' => '\u{8}',
+                'f' => '\u{C}',
+                'n' => '\n',
+                'r' => '\r',
+                't' => '\t',
+                'u' => {
+                    let (letter, length) = letter_of_units(letters.as_str());
+                    letters = letters.as_str().get(length..)?.chars();
+                    letter
+                }
+                other => other,
+            },
+            letter => letter,
+        })
+    })
 }
 
 /// Returns the letter of one or two UTF-16 units behind `\u`, and their length.

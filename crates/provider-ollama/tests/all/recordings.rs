@@ -19,3 +19,8 @@ fn law_s5_every_recording_is_as_expected_at_any_split() {
     recordings::assert_same_byte_by_byte(recordings(), aggregate);
     recordings::assert_same_at_random_splits(recordings(), aggregate);
 }
+
+#[test]
+fn events_like_the_one_before_are_read_as_others() {
+    recordings::assert_same_without_repeats(recordings(), aggregate);
+}

@@ -327,20 +327,26 @@ proptest! {
     /// An event that is like the one before is not read. With a name of its own it is, and means the same.
     #[test]
     fn law_s5_repeated_events_mean_the_same(
-        events in vec((0..3_usize, 0..12_usize, 0..9_usize), 1..24),
+        events in vec((0..3_usize, 0..12_usize, 0..9_usize, 0..7_usize), 1..24),
         tags in select(vec![ThinkTags::AsText, ThinkTags::Leading, ThinkTags::OpenedByPrompt]),
     ) {
         const TEXTS: [&str; 9] = ["a", "bc", " ", "<think>", "</think>", "content", r"\n", r"\ud83d", "é"];
-        let event = |(index, kind, text): &(usize, usize, usize)| {
-            let text = TEXTS[*text];
+        const ENDS: [&str; 7] = [
+            "", "", r#","obfuscation":"a""#, r#","p":"content""#, r#","usage":null"#,
+            r#","usage":{"prompt_tokens":1,"completion_tokens":2}"#, r#","usage": {"total_tokens":12}"#,
+        ];
+        let event = |(index, kind, text, end): &(usize, usize, usize, usize)| {
+            let (text, end) = (TEXTS[*text], ENDS[*end]);
             let delta = match kind {
-                0..6 => format!(r#""content":"{text}""#),
-                6 | 7 => format!(r#""reasoning":"{text}""#),
+                0..5 => format!(r#""content":"{text}""#),
+                5 => format!(r#""content":"{text}","token_id":{index},"text":"{text}""#),
+                6 => format!(r#""reasoning":"{text}""#),
+                7 => format!(r#""reasoning":"{text}","reasoning_details":[{{"text":"{text}"}}]"#),
                 8 => format!(r#""tool_calls":[{{"index":0,"id":"c","function":{{"name":"f","arguments":"{text}"}}}}]"#),
                 9 | 10 => format!(r#""tool_calls":[{{"index":0,"function":{{"arguments":"{text}"}}}}]"#),
                 _ => r#""role":"assistant""#.to_owned(),
             };
-            format!(r#"data: {{"choices":[{{"index":{},"delta":{{{delta}}}}}]}}"#, index / 2)
+            format!(r#"data: {{"choices":[{{"index":{},"delta":{{{delta}}}}}]{end}}}"#, index / 2)
         };
         let bodies = [false, true].map(|is_named| {
             let events = events.iter().map(event).enumerate();

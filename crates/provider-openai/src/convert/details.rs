@@ -67,6 +67,11 @@ impl Details {
         }
     }
 
+    /// Checks whether none waits.
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
     /// Checks whether more than a few details wait.
     pub(super) fn are_long(&self) -> bool {
         self.bytes > MOST
@@ -74,7 +79,7 @@ impl Details {
 
     /// Takes the details; `None` if there are none.
     pub(super) fn end(&mut self) -> Option<Vec<Value>> {
-        if self.entries.is_empty() {
+        if self.is_empty() {
             return None;
         }
         self.bytes = 0;

@@ -29,6 +29,7 @@ impl WireFormat for Responses {
     const FRAMING: Framing = Framing::Sse;
     /// Only some gateways send it: the last event is JSON.
     const END_MARKER: Option<&'static str> = Some("[DONE]");
+    const IGNORED: &'static [&'static str] = &["sequence_number", "obfuscation", "logprobs"];
 
     fn read(&mut self, event: AnswerEvent<'_>, deltas: &mut VecDeque<Delta>) -> serde_json::Result<Meaning> {
         if !event.data.starts_with('{') {

@@ -30,7 +30,9 @@ mod tests;
 
 pub use differences::{differences, observed_differences};
 pub use load::load;
-pub use read::{assert_expected, assert_same_at_random_splits, assert_same_byte_by_byte};
+pub use read::{
+    assert_expected, assert_same_at_random_splits, assert_same_byte_by_byte, assert_same_without_repeats,
+};
 pub use replayed::{assert_replays, outcome};
 
 use serde_json::Value;

@@ -267,7 +267,7 @@ impl WireFormat for Messages {
     // Anthropic ends an answer with `message_stop`. Gateways send this marker in addition, or in its place.
     const END_MARKER: Option<&'static str> = Some("[DONE]");
 
-    fn repeats(&self) -> bool {
+    fn repeat(&mut self, _spelling: &str) -> bool {
         true
     }
 

@@ -241,7 +241,7 @@ impl WireFormat for GenerateContent {
     }
 
     /// A signature is data of its own, and an event with one never like the last.
-    fn repeats(&self) -> bool {
+    fn repeat(&mut self, _spelling: &str) -> bool {
         true
     }
 

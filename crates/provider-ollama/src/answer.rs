@@ -46,7 +46,7 @@ impl WireFormat for OllamaChat {
     const FRAMING: Framing = Framing::Lines;
     const IGNORED: &'static [&'static str] = &["created_at"];
 
-    fn repeats(&self) -> bool {
+    fn repeat(&mut self, _spelling: &str) -> bool {
         true
     }
 

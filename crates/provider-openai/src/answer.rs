@@ -85,8 +85,8 @@ impl WireFormat for ChatCompletions {
         Some(rest)
     }
 
-    fn repeats(&self) -> bool {
-        self.converter.repeats()
+    fn repeat(&mut self, spelling: &str) -> bool {
+        self.converter.repeat(spelling)
     }
 }
 

@@ -104,9 +104,13 @@ impl Converter {
         converted
     }
 
-    /// Checks whether an event like the last one means the same: its text is no tag, its choice is known, and it is not kept.
-    pub(crate) fn repeats(&self) -> bool {
-        self.text.is_over() && self.choices.are_known() && self.details.is_empty() && self.audio.kept() == 0
+    /// Checks whether an event like the last one, with this text, means the same: its text is no tag, its choice is known, and
+    /// none of its audio is kept. Its details are noted.
+    pub(crate) fn repeat(&mut self, spelling: &str) -> bool {
+        self.text.is_over()
+            && self.choices.are_known()
+            && self.audio.kept() == 0
+            && self.details.repeat(spelling)
     }
 
     /// Returns the bytes that are kept until the end, at least.
@@ -204,15 +208,16 @@ impl Converter {
     /// Emits one text per event, by the precedence in the module documentation.
     #[inline(always)]
     fn reasoning(&mut self, delta: &WireDelta<'_>, push: &mut impl FnMut(DeltaKind)) {
+        let of_details = self.details.add(delta.reasoning_details);
         if !delta.reasons() {
             return;
         }
-        let of_details = self.details.add(delta.reasoning_details);
         let field = delta.reasoning_content.text().or_else(|| delta.reasoning.text());
         let text = field.map(Text::from).unwrap_or_else(|| {
             let thinking: String = delta.parts.iter().map(|part| part.thinking.as_str()).collect();
-            if thinking.is_empty() { of_details.into() } else { thinking.into() }
+            if thinking.is_empty() { Text::from(&of_details) } else { thinking.into() }
         });
+        self.details.are_said = of_details == *text;
         if !text.is_empty() {
             push(DeltaKind::Reasoning(text));
             self.text.note_reasoning();

@@ -108,7 +108,7 @@ impl<W: WireFormat> Progress<W> {
             (piece, Some(DeltaKind::Usage(usage)), None) => (piece, Some(&**usage)),
             _ => (None, None),
         };
-        match piece.filter(|_| matches!(meaning, Meaning::Piece) && self.format.repeats()) {
+        match piece.filter(|_| matches!(meaning, Meaning::Piece)) {
             Some(piece) => self.repeat.note(event, piece, usage, &mut self.format),
             None => self.repeat.forget(),
         }

@@ -14,7 +14,7 @@ const MOST_MISSES: u8 = 8;
 /// The event before, if it gave one piece of text, perhaps with token counts, as nearly all events of an answer do.
 ///
 /// That text is a string in it, or several that are equal. An event with another text there, and the same bytes elsewhere,
-/// gives the same delta with the other text, as long as the format [says so](WireFormat::repeats).
+/// gives the same delta with the other text, as long as the format [says so](WireFormat::repeat).
 #[derive(Default)]
 pub(super) struct Repeat {
     /// The piece, if there is one. Its text does not matter.
@@ -70,7 +70,7 @@ impl Repeat {
         if !end_alike(rest, self.event.get(end..)?) || event.name != self.name.as_deref() {
             return None;
         }
-        let (text, is_escaped) = found.filter(|(text, _)| !text.is_empty())?;
+        let (text, is_escaped) = found.filter(|(text, _)| !text.is_empty() && format.repeat(text))?;
         let text = if is_escaped { unescaped(text).collect() } else { text.into() };
         let mut delta = Delta::from(with_text(&piece.kind, text)?);
         delta.block = piece.block;

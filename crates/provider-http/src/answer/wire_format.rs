@@ -23,7 +23,7 @@ use advisor_core::{Delta, Usage};
 ///
 /// # Ordering
 /// [`read`](Self::read) is called once per event, in the order of the body; not for an event that
-/// [repeats](Self::repeats) the one before with another text.
+/// [repeats](Self::repeat) the one before with another text.
 ///
 /// # Cancellation
 /// Nothing here waits.
@@ -76,7 +76,7 @@ pub trait WireFormat: fmt::Debug + Send + Unpin + 'static {
     const END_MARKER: Option<&'static str> = None;
 
     /// Keys whose values say nothing, wherever they stand: padding, counters, times. An event that differs from the one
-    /// before only in these and in its text [repeats](Self::repeats) it.
+    /// before only in these and in its text [repeats](Self::repeat) it.
     const IGNORED: &'static [&'static str] = &[];
     /// The key of the token counts, if events have them beside their text.
     const USAGE: Option<&'static str> = None;
@@ -98,9 +98,9 @@ pub trait WireFormat: fmt::Debug + Send + Unpin + 'static {
         json.skip()
     }
 
-    /// Checks whether an event like the last one, with another text in place of its text, gives the same delta with that
-    /// text. Such an event is then not read. The last one gave one piece of text, and nothing else but token counts.
-    fn repeats(&self) -> bool {
+    /// Checks whether an event like the last one, with this text in place of its text, gives the same delta with this text,
+    /// and notes such an event: it is then not read. The last one gave one piece of text, and nothing else but token counts.
+    fn repeat(&mut self, _spelling: &str) -> bool {
         false
     }
 

@@ -13,6 +13,10 @@ const MOST: usize = 64 << 10;
 pub(super) struct Details {
     entries: Vec<Detail>,
     bytes: usize,
+    /// The number of details of the last event.
+    new: usize,
+    /// Whether their text is that of the last event.
+    pub(super) are_said: bool,
 }
 
 /// The JSON of a detail: what is before the text, its spelling, and the rest.
@@ -26,6 +30,7 @@ impl Details {
     /// Adds the objects of a list in JSON. Returns their texts.
     pub(super) fn add(&mut self, list: &str) -> String {
         let mut texts = String::new();
+        self.new = 0;
         if list.is_empty() {
             return texts;
         }
@@ -56,6 +61,7 @@ impl Details {
             _ => (whole, ""),
         };
         self.bytes = self.bytes.saturating_add(whole.len());
+        self.new += 1;
         match self.entries.last_mut() {
             Some(last) if !after.is_empty() && last.before == before && last.after == after => {
                 last.text.push_str(text);
@@ -67,9 +73,17 @@ impl Details {
         }
     }
 
-    /// Checks whether none waits.
-    pub(super) fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+    /// Adds the details of an event that is like the last one, but says this. Returns false if it must be read.
+    pub(super) fn repeat(&mut self, spelling: &str) -> bool {
+        match self.entries.last_mut() {
+            _ if self.new == 0 => true,
+            Some(last) if self.new == 1 && self.are_said && !last.after.is_empty() && self.bytes < MOST => {
+                last.text.push_str(spelling);
+                self.bytes += spelling.len();
+                true
+            }
+            _ => false,
+        }
     }
 
     /// Checks whether more than a few details wait.
@@ -79,7 +93,7 @@ impl Details {
 
     /// Takes the details; `None` if there are none.
     pub(super) fn end(&mut self) -> Option<Vec<Value>> {
-        if self.is_empty() {
+        if self.entries.is_empty() {
             return None;
         }
         self.bytes = 0;

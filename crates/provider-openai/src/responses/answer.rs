@@ -57,7 +57,7 @@ impl WireFormat for Responses {
         self.converter.finish(deltas);
     }
 
-    fn repeats(&self) -> bool {
+    fn repeat(&mut self, _spelling: &str) -> bool {
         true
     }
 }

@@ -341,8 +341,13 @@ fn citation_of(annotation: &Value) -> Option<Citation> {
 }
 
 /// Returns the failure that a field named `error` reports, if it reports one.
+#[inline]
 pub(crate) fn error_of(error: &str) -> Option<Report> {
-    if is_nothing(error) { None } else { Some(Report::read(&value(error).unwrap_or_default())) }
+    if error.is_empty() || is_nothing(error) {
+        None
+    } else {
+        Some(Report::read(&value(error).unwrap_or_default()))
+    }
 }
 
 #[cfg(test)]

@@ -273,8 +273,14 @@ impl<'a> Json<'a> {
     /// Reads a text. A number counts as its spelling.
     #[inline(always)]
     pub fn text(self, place: &mut Str<'a>) -> Option<Self> {
-        let (byte, behind) = self.next()?;
-        if byte == b'"' { behind.string(place) } else { self.number_as_text(place) }
+        match self.next()? {
+            (b'"', behind) => behind.string(place),
+            (b'n', behind) => {
+                *place = Str::default();
+                behind.pass(b'n', DEEPEST)
+            }
+            _ => self.number_as_text(place),
+        }
     }
 
     #[inline(never)]
@@ -296,7 +302,7 @@ impl<'a> Json<'a> {
         {
             (number, rest) = (number * 10 + i64::from(digit - b'0'), behind);
         }
-        if let ([b'1'..=b'9', ..], [b',' | b'}', ..]) = (digits, rest) {
+        if let ([b'1'..=b'9', ..] | [b'0', b',' | b'}', ..], [b',' | b'}', ..]) = (digits, rest) {
             *place = Some(number);
             return Some(Self(rest));
         }

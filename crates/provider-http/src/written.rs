@@ -15,8 +15,8 @@ pub fn unwritable(error: serde_json::Error) -> Error {
     Error::new(ErrorKind::InvalidRequest, "the request cannot be written as JSON").with_source(error)
 }
 
-/// Completes a body whose first field is a list. `list` is the body up to the last entry, such as `{"messages":[1`; empty if the
-/// caller wrote that field. The list of tools and the other fields follow.
+/// Writes a body whose first field is a list of this name, followed by the list of tools and the other fields. There is no list
+/// if the caller wrote that field.
 ///
 /// There must be other fields. Every request has one: its model.
 ///
@@ -25,26 +25,45 @@ pub fn unwritable(error: serde_json::Error) -> Error {
 ///
 /// # Example
 /// ```
-/// use provider_http::written::completed_body;
+/// use provider_http::written::body;
 /// use serde_json::{Map, json};
 ///
 /// # fn main() -> advisor_core::Result<()> {
 /// let fields = Map::from_iter([("model".to_owned(), json!("m"))]);
-/// let body = completed_body(b"{\"messages\":[1".to_vec(), Some("[2]".into()), &fields)?;
-/// assert_eq!(body, r#"{"messages":[1],"tools":[2],"model":"m"}"#);
+/// let body = body("messages", Some(vec!["1".into(), "2".into()]), Some("[3]".into()), &fields)?;
+/// assert_eq!(body, r#"{"messages":[1,2],"tools":[3],"model":"m"}"#);
 /// # Ok(()) }
 /// ```
-pub fn completed_body(mut list: Vec<u8>, tools: Option<Bytes>, fields: &Map<String, Value>) -> Result<Bytes> {
-    list.extend_from_slice(if list.is_empty() { b"{" } else { b"]," });
+pub fn body(
+    name: &str,
+    list: Option<Vec<Bytes>>,
+    tools: Option<Bytes>,
+    fields: &Map<String, Value>,
+) -> Result<Bytes> {
+    let fields = serde_json::to_vec(fields).map_err(unwritable)?;
+    let entries = list.iter().flatten();
+    let length = entries.chain(&tools).map(|written| written.len() + 1).sum::<usize>() + fields.len();
+    // Room for the names and brackets of both lists.
+    let mut body = Vec::with_capacity(length + name.len() + 32);
+    body.push(b'{');
+    if let Some(list) = list {
+        body.extend_from_slice(format!("\"{name}\":[").as_bytes());
+        for (place, entry) in list.iter().enumerate() {
+            if place > 0 {
+                body.push(b',');
+            }
+            body.extend_from_slice(entry);
+        }
+        body.extend_from_slice(b"],");
+    }
     if let Some(tools) = tools {
-        list.extend_from_slice(b"\"tools\":");
-        list.extend_from_slice(&tools);
-        list.push(b',');
+        body.extend_from_slice(b"\"tools\":");
+        body.extend_from_slice(&tools);
+        body.push(b',');
     }
     // The fields without their opening brace.
-    let fields = serde_json::to_vec(fields).map_err(unwritable)?;
-    list.extend_from_slice(fields.get(1..).unwrap_or_default());
-    Ok(list.into())
+    body.extend_from_slice(fields.get(1..).unwrap_or_default());
+    Ok(body.into())
 }
 
 /// Returns the schema of a tool's arguments. That of a tool without one is an object without properties.

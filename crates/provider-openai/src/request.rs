@@ -15,7 +15,7 @@ use std::sync::Arc;
 use advisor_core::{ChatRequest, Error, Result, Text};
 use bytes::Bytes;
 use provider_http::names::WireNames;
-use provider_http::written::completed_body;
+use provider_http::written;
 use serde_json::Value;
 
 use crate::profile::{MessageRules, Profile};
@@ -59,8 +59,8 @@ pub(crate) fn body(
     let named = verbatim.filter_map(|tool| tool.get("function")?.get("name")?.as_str());
     let names = WireNames::new(request, profile.messages.call_ids, NAMES, &named.collect::<Vec<_>>());
     let form = ChatForm { rules: profile.messages, format };
-    let list =
-        if own.contains_key("messages") { Vec::new() } else { written_messages(request, &form, &names)? };
+    let messages = || written_messages(request, &form, &names);
+    let messages = (!own.contains_key("messages")).then(messages).transpose()?;
     let tools =
         if own.contains_key("tools") { None } else { options::tools(request, &profile.options, &names)? };
     let fields = options::write(request, model, settings, &names);
@@ -69,6 +69,6 @@ pub(crate) fn body(
             "an answer is one: leave `n` out of the extra fields, or ask several times",
         ));
     }
-    let json = completed_body(list, tools, &fields)?;
+    let json = written::body("messages", messages, tools, &fields)?;
     Ok(Body { json, names: Arc::new(names) })
 }

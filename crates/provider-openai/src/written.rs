@@ -10,9 +10,6 @@ pub(crate) const NAMES: NameRule = NameRule::Word;
 
 /// The form in which a wire format writes messages. Equal values write equal bytes.
 pub(crate) trait MessageForm: Clone + PartialEq + Send + Sync + 'static {
-    /// The body up to its first message.
-    const BEGINNING: &'static [u8];
-
     /// Returns the call ids that the server accepts.
     fn call_ids(&self) -> IdRule;
 
@@ -33,15 +30,15 @@ pub(crate) trait MessageForm: Clone + PartialEq + Send + Sync + 'static {
     fn write(&self, message: &Message, wire: &WireNames) -> serde_json::Result<Vec<u8>>;
 }
 
-/// Returns a body up to the end of its messages. A message is written once, and kept, unless its form depends on the time
-/// or on other messages.
+/// Returns the messages as entries of a body. A message is written once, and kept, unless its form depends on the time or on
+/// other messages.
 pub(crate) fn written_messages<F: MessageForm>(
     request: &ChatRequest,
     form: &F,
     wire: &WireNames,
-) -> Result<Vec<u8>> {
+) -> Result<Vec<Bytes>> {
     let mut informed = form.clone();
-    let mut body = F::BEGINNING.to_vec();
+    let mut entries = Vec::with_capacity(request.messages.len());
     for message in &request.messages {
         informed.note(message);
         let written = if wire.is_special(message) || !informed.is_lasting(message) {
@@ -50,10 +47,9 @@ pub(crate) fn written_messages<F: MessageForm>(
             let write = || form.write(message, wire).map(Bytes::from).map_err(unwritable);
             written_message(message, form, write)?
         };
-        if !written.is_empty() && body.len() > F::BEGINNING.len() {
-            body.push(b',');
+        if !written.is_empty() {
+            entries.push(written);
         }
-        body.extend_from_slice(&written);
     }
-    Ok(body)
+    Ok(entries)
 }

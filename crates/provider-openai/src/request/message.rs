@@ -16,8 +16,6 @@ use crate::written::MessageForm;
 use assistant::Assistant;
 
 impl MessageForm for ChatForm {
-    const BEGINNING: &'static [u8] = b"{\"messages\":[";
-
     fn call_ids(&self) -> IdRule {
         self.rules.call_ids
     }

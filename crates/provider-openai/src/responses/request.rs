@@ -15,7 +15,7 @@ use std::sync::Arc;
 use advisor_core::{ChatRequest, Result, Text};
 use bytes::Bytes;
 use provider_http::names::WireNames;
-use provider_http::written::completed_body;
+use provider_http::written;
 use serde_json::Value;
 
 use crate::written::{MessageForm, NAMES, written_messages};
@@ -64,12 +64,13 @@ pub(super) fn body(
     let verbatim = own.get("tools").and_then(Value::as_array).into_iter().flatten();
     let verbatim: Vec<&str> = verbatim.filter_map(|tool| tool.get("name")?.as_str()).collect();
     let names = WireNames::new(request, form.call_ids(), NAMES, &verbatim);
-    let list = if own.contains_key("input") { Vec::new() } else { written_messages(request, form, &names)? };
+    let input = || written_messages(request, form, &names);
+    let input = (!own.contains_key("input")).then(input).transpose()?;
     let tools = if own.contains_key("tools") {
         None
     } else {
         options::tools(request, &settings.server_tools, &names)?
     };
-    let json = completed_body(list, tools, &options::write(request, model, settings, &names)?)?;
+    let json = written::body("input", input, tools, &options::write(request, model, settings, &names)?)?;
     Ok((json, Arc::new(names)))
 }

@@ -14,8 +14,6 @@ use crate::written::MessageForm;
 const LONGEST_ID: usize = 64;
 
 impl MessageForm for InputForm {
-    const BEGINNING: &'static [u8] = b"{\"input\":[";
-
     fn call_ids(&self) -> IdRule {
         IdRule::UpTo(LONGEST_ID)
     }

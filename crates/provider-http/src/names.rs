@@ -67,9 +67,11 @@ impl IdRule {
 
 impl NameRule {
     fn accepts(self, name: &str) -> bool {
-        let mut letters = name.chars().enumerate();
+        let mut bytes = name.bytes().enumerate();
         self == Self::Any
-            || (!name.is_empty() && name.len() <= LONGEST_NAME && letters.all(|(at, c)| self.fits_at(at, c)))
+            || !name.is_empty()
+                && name.len() <= LONGEST_NAME
+                && bytes.all(|(at, byte)| self.fits_at(at, char::from(byte)))
     }
 
     fn fits_at(self, at: usize, letter: char) -> bool {

@@ -13,8 +13,6 @@
     reason = "a benchmark prints its result and fails by panicking"
 )]
 
-mod servers;
-
 use std::time::{Duration, Instant};
 
 use advisor_chain::memory::ConversationStore;
@@ -23,9 +21,9 @@ use advisor_chain::postgres::PostgresStore;
 use advisor_chain::redis::RedisStore;
 use advisor_chain::sqlite::SqliteStore;
 use advisor_chain::{ConversationKey, InMemoryStore, Message, TurnId, async_trait};
+use advisor_tests::stores::server;
 use dashmap::DashMap;
 use rusqlite::Connection;
-use servers::server;
 use tokio_postgres::NoTls;
 
 /// Appends that are timed, after half as many that are not.

@@ -12,8 +12,6 @@
     reason = "a benchmark prints its result and fails by panicking"
 )]
 
-mod servers;
-
 use std::time::{Duration, Instant};
 
 use advisor_chain::chain::TurnEnd;
@@ -23,7 +21,7 @@ use advisor_chain::postgres::PostgresStore;
 use advisor_chain::redis::RedisStore;
 use advisor_chain::sqlite::SqliteStore;
 use advisor_chain::{ConversationKey, FinishReason, InMemoryStore, Message, TurnId};
-use servers::server;
+use advisor_tests::stores::server;
 
 /// Entries of the two conversations.
 const SHORT: u64 = 100;

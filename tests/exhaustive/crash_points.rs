@@ -16,7 +16,6 @@ use advisor_chain::tools::PendingCall;
 use advisor_conformance::crash::{
     AwaitPoint, CrashDriver, Event, Fault, Injection, Leaves, Scenario, TurnRun, with_leases,
 };
-use advisor_tests::matrix::MODES;
 use advisor_tests::prelude::*;
 
 /// The cases that each test has at least. Together they are more than 100,000 pairs.
@@ -96,8 +95,10 @@ async fn long_pairs(memory: Phase) {
         let mut driver = in_text_only(scenario, memory).followed_by(Scenario::PLAIN);
         cases += driver.every_pair_of_points(first, &[DROP]).await;
     }
-    let mut driver = in_text_only(Scenario::ROUND, memory);
-    cases += driver.every_pair_of_points(&DROP_OR_KILL, &DROP_OR_KILL).await;
+    for scenario in [Scenario::ROUND, Scenario::ONCE] {
+        let mut driver = in_text_only(scenario, memory);
+        cases += driver.every_pair_of_points(&DROP_OR_KILL, &DROP_OR_KILL).await;
+    }
     tell("every point of a long turn and of the next one", memory, cases, LONG_PAIRS, start);
 }
 
@@ -143,7 +144,7 @@ fn driver_with_leases(scenario: Scenario, memory: Phase) -> CrashDriver {
 
 #[tokio::test(start_paused = true)]
 async fn law_k4_m6_every_point_and_pair_of_leased_turns() {
-    for memory in [Phase::Round, Phase::Turn] {
+    for memory in PLACES {
         let (start, mut cases) = (Instant::now(), 0);
         for scenario in Scenario::ALL {
             cases += driver_with_leases(scenario, memory).every_point(&Fault::ALL).await;
@@ -217,7 +218,7 @@ fn answers_first() -> impl StreamAdvisor {
 
 #[tokio::test]
 async fn law_m4_k4_m6_every_point_with_intermediate_advisor_or_no_loop() {
-    for memory in [Phase::Round, Phase::Turn] {
+    for memory in PLACES {
         for between in [Between::NoLoop, Between::AsksTwice, Between::KeepsTheFirst, Between::AnswersFirst] {
             let start = Instant::now();
             let cases = driver_with(between, memory).every_point(&Fault::ALL).await;
@@ -253,7 +254,7 @@ fn count(await_points: &[AwaitPoint], of: AwaitPoint) -> usize {
 
 #[tokio::test]
 async fn law_k2_dropped_turn_leaves_store_state_near_that_point() {
-    for memory in [Phase::Round, Phase::Turn] {
+    for memory in PLACES {
         for scenario in Scenario::ALL {
             let mut driver = in_text_only(scenario, memory);
             let whole = driver.run(&[&[]]).await.unwrap().turns.swap_remove(0);

@@ -3,13 +3,11 @@
 //! A store on a server is skipped unless `ADVISOR_POSTGRES_URL` or `ADVISOR_REDIS_URL` names its server; with
 //! `ADVISOR_REQUIRE_SERVERS=1` a missing server is a failure.
 
-use std::io::Write as _;
-
 use advisor_chain::memory::store::{NewEntry, export, import};
-use advisor_chain::postgres::PostgresStore;
-use advisor_chain::redis::RedisStore;
 use advisor_testkit::{Around, Asked, StoreAround, Work};
 use advisor_tests::prelude::*;
+use advisor_tests::stores::all_stores;
+use advisor_tests::tools::{definition, tool};
 
 const NOT_RUN: &str = "not run: the conversation went on without it";
 
@@ -42,32 +40,6 @@ impl Around for Counting {
     }
 }
 
-/// Returns the available stores.
-async fn stores() -> Vec<(&'static str, Arc<dyn ConversationStore>)> {
-    let mut stores: Vec<(&str, Arc<dyn ConversationStore>)> = vec![
-        ("in memory", Arc::new(InMemoryStore::new())),
-        ("SQLite", Arc::new(SqliteStore::in_memory().unwrap())),
-    ];
-    if let Some(url) = server("ADVISOR_POSTGRES_URL") {
-        stores.push(("PostgreSQL", Arc::new(PostgresStore::connect(&url).await.unwrap())));
-    }
-    if let Some(url) = server("ADVISOR_REDIS_URL") {
-        stores.push(("Redis", Arc::new(RedisStore::connect(&url).await.unwrap())));
-    }
-    stores
-}
-
-fn server(variable: &str) -> Option<String> {
-    let url = std::env::var(variable).ok().filter(|url| !url.is_empty());
-    let required = std::env::var("ADVISOR_REQUIRE_SERVERS").is_ok_and(|required| required == "1");
-    assert!(url.is_some() || !required, "ADVISOR_REQUIRE_SERVERS=1, but {variable} names no server");
-    if url.is_none() {
-        // Not `eprintln!`, which the test harness keeps to itself when the test passes.
-        drop(writeln!(std::io::stderr(), "left out: {variable} names no server"));
-    }
-    url
-}
-
 /// Runs a turn of `rounds` rounds with two calls each. Returns the store's counts, and the number of messages
 /// of one request that the request before did not have.
 async fn turn_of(rounds: usize, store: Arc<dyn ConversationStore>) -> (Counts, usize) {
@@ -80,7 +52,6 @@ async fn turn_of(rounds: usize, store: Arc<dyn ConversationStore>) -> (Counts, u
         Answer::from_calls(ids.iter().map(|id| (id.as_str(), "work", "{}")))
     });
     let counting = Counting::default();
-    let definition = ToolDefinition::new("work", "Works.", json!({"type": "object"}));
     let limits = ToolLimits::default()
         .with_rounds(1000)
         .with_calls(10_000)
@@ -89,7 +60,7 @@ async fn turn_of(rounds: usize, store: Arc<dyn ConversationStore>) -> (Counts, u
     let client = ChatClient::builder(model.clone())
         .advisor(ToolCallAdvisor::builder().limits(limits).build().unwrap())
         .advisor(ChatMemoryAdvisor::new(StoreAround::with(store, counting.clone())))
-        .tool(FnTool::new(definition, |_: Value| async { Ok("worked") }))
+        .tool(tool("work", "worked"))
         .build()
         .unwrap();
     let key = ConversationKey::in_tenant("backends", TurnId::random().as_str()).unwrap();
@@ -110,7 +81,7 @@ async fn turn_of(rounds: usize, store: Arc<dyn ConversationStore>) -> (Counts, u
 
 #[tokio::test]
 async fn law_r4_200_rounds_write_only_new_entries_per_store() {
-    for (name, store) in stores().await {
+    for (name, store) in all_stores().await {
         for rounds in [10, 200] {
             let (counts, new) = turn_of(rounds, Arc::clone(&store)).await;
             let expected = Counts {
@@ -131,15 +102,10 @@ async fn read_of(store: &Arc<dyn ConversationStore>, value: Value) -> [Message; 
         1 => Answer::from_calls([("c1", "work", "{}")]),
         _ => Answer::from_text("done"),
     });
-    let definition = ToolDefinition::new("work", "Works.", json!({"type": "object"}));
-    let work = move |_: Value| {
-        let value = value.clone();
-        async move { Ok(ToolOutput::from(value)) }
-    };
     let client = ChatClient::builder(model.clone())
         .advisor(ToolCallAdvisor::new())
         .advisor(ChatMemoryAdvisor::new(Arc::clone(store)))
-        .tool(FnTool::new(definition, work))
+        .tool(tool("work", value))
         .build()
         .unwrap();
     let key = ConversationKey::in_tenant("backends", TurnId::random().as_str()).unwrap();
@@ -161,7 +127,7 @@ async fn odd_names_and_numbers_are_identical_next_turn() {
         json!({"": {"": null}, "\u{0}": "\u{0}", "\u{1F980}": -0.0}),
         json!([u64::MAX, i64::MIN, f64::MAX, f64::MIN_POSITIVE, 5e-324, 0.1 + 0.2]),
     ];
-    for (name, store) in stores().await {
+    for (name, store) in all_stores().await {
         for value in &odd {
             let [then, later] = read_of(&store, value.clone()).await;
             assert_eq!(then, later, "{name}: {value}");
@@ -173,11 +139,10 @@ async fn odd_names_and_numbers_are_identical_next_turn() {
 /// Returns the client of a separate process with this memory. It runs `look` itself, and leaves approvals to
 /// the caller.
 fn process_of(memory: ChatMemoryAdvisor, answers: Vec<Answer>) -> ChatClient {
-    let definition = |name| ToolDefinition::new(name, "A tool.", json!({"type": "object"}));
     ChatClient::builder(ScriptedModel::new(answers))
         .advisor(ToolCallAdvisor::new())
         .advisor(memory)
-        .tool(FnTool::new(definition("look"), |_: Value| async { Ok("seen") }))
+        .tool(tool("look", "seen"))
         .tool(ClientSideTool::new(definition("approve")))
         .build()
         .unwrap()
@@ -186,7 +151,7 @@ fn process_of(memory: ChatMemoryAdvisor, answers: Vec<Answer>) -> ChatClient {
 /// Any process identifies client-side calls by the keys of the first process.
 #[tokio::test]
 async fn law_t5_client_side_calls_have_same_keys_across_processes() {
-    for (name, store) in stores().await {
+    for (name, store) in all_stores().await {
         let key = ConversationKey::in_tenant("backends", TurnId::random().as_str()).unwrap();
         let turn = TurnId::random();
         let approvals = || Answer::from_calls([("1", "approve", "{}"), ("2", "approve", "{\"n\": 2}")]);

@@ -1,39 +1,10 @@
 //! Tests of copies between stores: an exported conversation is equal after its import.
 
-use std::io::Write as _;
-
 use advisor_chain::memory::store::{BatchKey, NewEntry, export, import};
-use advisor_chain::postgres::PostgresStore;
-use advisor_chain::redis::RedisStore;
 use advisor_tests::prelude::*;
+use advisor_tests::stores::all_stores;
 
 type Store = Arc<dyn ConversationStore>;
-
-/// The stores that there are on this machine, by their names.
-async fn stores() -> Vec<(&'static str, Store)> {
-    let mut stores: Vec<(_, Store)> = vec![
-        ("in-memory", Arc::new(InMemoryStore::new())),
-        ("SQLite", Arc::new(SqliteStore::in_memory().unwrap())),
-    ];
-    if let Some(url) = server("ADVISOR_POSTGRES_URL", "PostgreSQL") {
-        stores.push(("PostgreSQL", Arc::new(PostgresStore::connect(&url).await.unwrap())));
-    }
-    if let Some(url) = server("ADVISOR_REDIS_URL", "Redis") {
-        stores.push(("Redis", Arc::new(RedisStore::connect(&url).await.unwrap())));
-    }
-    stores
-}
-
-fn server(variable: &str, what: &str) -> Option<String> {
-    let url = std::env::var(variable).ok().filter(|url| !url.is_empty());
-    let required = std::env::var("ADVISOR_REQUIRE_SERVERS").is_ok_and(|required| required == "1");
-    if url.is_none() {
-        assert!(!required, "ADVISOR_REQUIRE_SERVERS=1, but {variable} names no {what} server");
-        // Not `eprintln!`, which the test harness keeps to itself when the test passes.
-        drop(writeln!(std::io::stderr(), "left out: no {what} server; name one in {variable}"));
-    }
-    url
-}
 
 /// A conversation of all sorts: many turns, one with a call, odd texts, unknown and damaged entries, branches.
 async fn write(store: &Store, key: &ConversationKey) {
@@ -82,7 +53,7 @@ async fn log_of(store: &Store, key: &ConversationKey) -> Vec<Entry> {
 /// Each store into each other and into itself, under another name, twice.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn conversation_moves_between_all_store_pairs() {
-    let stores = stores().await;
+    let stores = all_stores().await;
     let new_key = || ConversationKey::in_tenant(&String::from(TurnId::random()), "c").unwrap();
     for (from, source) in &stores {
         let key = new_key();
@@ -120,7 +91,7 @@ const OF_VERSION_1: &str = include_str!("fixtures/conversation-1.jsonl");
 
 #[tokio::test]
 async fn first_version_export_round_trips_everywhere() {
-    for (name, store) in stores().await {
+    for (name, store) in all_stores().await {
         let key = ConversationKey::in_tenant(&String::from(TurnId::random()), "c").unwrap();
         let imported = import(&store, OF_VERSION_1.as_bytes(), Some(key.clone())).await.unwrap();
         assert_eq!(imported.entries, 22, "{name}");

@@ -1,12 +1,12 @@
 //! Tests of turns that finish without their reader, who leaves at any point: memory has the whole answer.
 
-use advisor_chain::ToolDefinition;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use advisor_chain::chain::Spawner;
 use advisor_tests::prelude::*;
+use advisor_tests::tools::definition;
 use futures::future::BoxFuture;
 use futures::poll;
 use proptest::prelude::*;
@@ -94,8 +94,6 @@ impl World {
     fn new(script: &Script) -> Self {
         let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
         let model = script.model();
-        let definition =
-            |name: &'static str| ToolDefinition::new(name, "Does it.", json!({"type": "object"}));
         let direct = ToolDefinition { return_direct: true, ..definition("direct") };
         let client = ChatClient::builder(model.clone())
             .advisor(ToolCallAdvisor::new())

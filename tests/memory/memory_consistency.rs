@@ -1,13 +1,15 @@
 //! Tests of the laws of memory, through whole chains: sent and stored messages are equal, in every place of
 //! memory.
 
-use advisor_chain::ToolDefinition;
 use std::num::NonZeroUsize;
 
 use advisor_chain::messages::MessageContent;
 use advisor_testkit::{JournalStore, ReceivedPrompt};
-use advisor_tests::matrix::{Case, MODES, Ran, cases};
+use advisor_tests::lines::texts;
+use advisor_tests::matrix::{Case, Ran, cases};
 use advisor_tests::prelude::*;
+use advisor_tests::scene::Scene;
+use advisor_tests::tools::{definition, tool};
 use futures::poll;
 
 const MESSAGE_REFUSED: &str = "[this message is left out here: the provider refused its content]";
@@ -87,13 +89,17 @@ struct Exit {
 
 const CUT: &str = "{\"n\":";
 
+/// An exit without limits, whose calls the loop runs.
+const PLAIN: Exit = Exit {
+    name: "",
+    answers: Vec::new,
+    limits: |limits| limits,
+    eligible: |_| true,
+    end: |_| false,
+    log: &[],
+};
+
 fn exits() -> Vec<Exit> {
-    fn same(limits: ToolLimits) -> ToolLimits {
-        limits
-    }
-    fn all(_: &str) -> bool {
-        true
-    }
     fn broken() -> Error {
         Error::new(ErrorKind::Connection, "the connection broke")
     }
@@ -101,10 +107,9 @@ fn exits() -> Vec<Exit> {
         Exit {
             name: "return direct",
             answers: || vec![Answer::from_calls([("a", "direct", "{}"), ("b", "direct", "{}")])],
-            limits: same,
-            eligible: all,
             end: |end| *end == TurnEnd::Completed(FinishReason::ReturnDirect),
             log: &["user go", "assistant", "tool direct", "tool direct", "assistant direct\n\ndirect"],
+            ..PLAIN
         },
         Exit {
             name: "limit of rounds",
@@ -112,73 +117,68 @@ fn exits() -> Vec<Exit> {
                 vec![Answer::from_calls([("a", "work", "{}")]), Answer::from_calls([("b", "work", "{}")])]
             },
             limits: |limits| limits.with_rounds(2),
-            eligible: all,
             end: |end| *end == TurnEnd::Completed(FinishReason::Limit(Limit::Rounds(2))),
             log: &[
                 "user go", "assistant", "tool worked", "assistant", "tool not started", "assistant I stopped",
             ],
+            ..PLAIN
         },
         Exit {
             name: "limit of calls",
             answers: || vec![Answer::from_calls([("a", "work", "{}"), ("b", "work", "{}")])],
             limits: |limits| limits.with_calls(1),
-            eligible: all,
             end: |end| *end == TurnEnd::Completed(FinishReason::Limit(Limit::Calls(1))),
             log: &["user go", "assistant", "tool worked", "tool not started", "assistant I stopped"],
+            ..PLAIN
         },
         Exit {
             name: "client-side",
             answers: || vec![Answer::from_calls([("a", "work", "{}")])],
-            limits: same,
             eligible: |name| name != "work",
             end: |end| *end == TurnEnd::Completed(FinishReason::ToolCalls),
             log: &["user go", "assistant"],
+            ..PLAIN
         },
         Exit {
             name: "a cut call",
             answers: || {
                 vec![Answer::new().text("Let me").call("a", "work", CUT).finish(FinishReason::Length)]
             },
-            limits: same,
-            eligible: all,
             end: |end| *end == TurnEnd::Completed(FinishReason::Length),
             log: &["user go", "assistant Let me", "tool not started", "assistant I stopped"],
+            ..PLAIN
         },
         Exit {
             name: "an error in the second round",
             answers: || {
                 vec![Answer::from_calls([("a", "work", "{}")]), Answer::new().text("Half").error(broken())]
             },
-            limits: same,
-            eligible: all,
             // Text that was not shown, because only the last answer is shown, is not stored as shown.
             end: |end| matches!(end, TurnEnd::Failed { partial } if *partial == "Half" || partial.is_empty()),
             log: &["user go", "assistant", "tool worked"],
+            ..PLAIN
         },
         Exit {
             name: "refused at once",
             answers: || vec![Answer::refused(broken())],
-            limits: same,
-            eligible: all,
             end: |end| *end == TurnEnd::Failed { partial: "".into() },
             log: &["user go"],
+            ..PLAIN
         },
         Exit {
             name: "a body that was cut off",
             answers: || vec![Answer::new().text("Half").call("a", "work", "{}")],
-            limits: same,
-            eligible: all,
             // Text that was not shown, because only the last answer is shown, is not stored as shown.
             end: |end| matches!(end, TurnEnd::Failed { partial } if *partial == "Half" || partial.is_empty()),
             log: &["user go"],
+            ..PLAIN
         },
         Exit {
             name: "an empty answer",
             answers: || vec![Answer::new().finish(FinishReason::Stop)],
-            limits: same,
-            eligible: all,
             end: |end| *end == TurnEnd::Completed(FinishReason::Empty),
             log: &["user go"],
+            ..PLAIN
         },
         Exit {
             name: "tools that fail, panic and do not exist",
@@ -187,8 +187,6 @@ fn exits() -> Vec<Exit> {
                     [("a", "fails", "{}"), ("b", "panics", "{}"), ("c", "nothing", "{}"), ("d", "work", CUT)];
                 vec![Answer::from_calls(calls), Answer::from_text("Never mind.")]
             },
-            limits: same,
-            eligible: all,
             end: |end| *end == TurnEnd::Completed(FinishReason::Stop),
             log: &[
                 "user go",
@@ -199,6 +197,7 @@ fn exits() -> Vec<Exit> {
                 "tool not started: the arguments are no valid JSON",
                 "assistant Never mind.",
             ],
+            ..PLAIN
         },
     ]
 }
@@ -208,10 +207,6 @@ fn turn_end(entry: &Entry) -> Option<&TurnEnd> {
         EntryKind::TurnEnded(end) => Some(end),
         _ => None,
     }
-}
-
-fn plain(name: &str) -> ToolDefinition {
-    ToolDefinition::new(name, "A tool.", json!({"type": "object"}))
 }
 
 fn client(
@@ -232,12 +227,14 @@ fn client(
     let client = ChatClient::builder(model.clone())
         .advisor(tool_loop)
         .advisor_in(memory, ChatMemoryAdvisor::new(Arc::clone(store)))
-        .tool(FnTool::new(plain("work"), |_: Value| async { Ok("worked") }))
-        .tool(FnTool::new(ToolDefinition { return_direct: true, ..plain("direct") }, |_: Value| async {
+        .tool(tool("work", "worked"))
+        .tool(FnTool::new(ToolDefinition { return_direct: true, ..definition("direct") }, |_: Value| async {
             Ok("direct")
         }))
-        .tool(FnTool::new(plain("fails"), |_: Value| async { Err::<&str, _>(ToolError::new("it failed")) }))
-        .tool(FnTool::new(plain("panics"), |_: Value| async { panic!("oh no") as Result<&str, _> }))
+        .tool(FnTool::new(definition("fails"), |_: Value| async {
+            Err::<&str, _>(ToolError::new("it failed"))
+        }))
+        .tool(FnTool::new(definition("panics"), |_: Value| async { panic!("oh no") as Result<&str, _> }))
         .build()
         .unwrap();
     (client, model)
@@ -258,7 +255,7 @@ async fn law_m4_m6_t1_every_exit_leaves_equal_valid_memory() {
     for exit in exits() {
         for mode in MODES {
             let mut logs = Vec::new();
-            for memory in [Phase::Round, Phase::Turn] {
+            for memory in PLACES {
                 let case = format!("{} {mode:?} {memory:?}", exit.name);
                 eprintln!("{case}");
                 let journal = Journal::new();
@@ -290,15 +287,10 @@ async fn law_m4_m6_t1_every_exit_leaves_equal_valid_memory() {
 /// A reader that panics has dropped the turn.
 #[tokio::test]
 async fn output_shown_to_panicking_reader_is_remembered() {
-    for memory in [Phase::Round, Phase::Turn] {
+    for memory in PLACES {
         let hangs = Answer::new().text("Hel").text("lo").hang();
-        let model = ScriptedModel::new([hangs, Answer::from_text("Again.")]);
-        let client = ChatClient::builder(model.clone())
-            .advisor(ToolCallAdvisor::new())
-            .advisor_in(memory, ChatMemoryAdvisor::new(InMemoryStore::new()))
-            .build()
-            .unwrap();
-        let mut turn = client.prompt().user("go").conversation("c").stream();
+        let scene = Scene::new([hangs, Answer::from_text("Again.")]).remembering(memory);
+        let mut turn = scene.turn("go");
         let reading = async move {
             let mut shown = String::new();
             while let Some(chunk) = turn.next().await {
@@ -307,9 +299,8 @@ async fn output_shown_to_panicking_reader_is_remembered() {
             }
         };
         assert!(std::panic::AssertUnwindSafe(reading).catch_unwind().await.is_err());
-        client.prompt().user("next").conversation("c").call().await.unwrap();
-        let sent: Vec<_> = model.prompts()[1].messages.iter().map(Message::text).collect();
-        assert_eq!(sent, ["go", "Hello [interrupted]", "next"], "{memory:?}");
+        scene.ask("next").await.unwrap();
+        assert_eq!(scene.sent(1), ["go", "Hello [interrupted]", "next"], "{memory:?}");
     }
 }
 
@@ -317,12 +308,12 @@ async fn output_shown_to_panicking_reader_is_remembered() {
 /// error, and nothing else changes.
 #[tokio::test]
 async fn nested_turn_of_same_conversation_is_refused() {
-    for memory in [Phase::Round, Phase::Turn] {
+    for memory in PLACES {
         let model =
             ScriptedModel::new([Answer::from_calls([("a", "ask", "{}")]), Answer::from_text("Done.")]);
         let itself: Arc<std::sync::OnceLock<ChatClient>> = Arc::default();
         let inner = Arc::clone(&itself);
-        let asks = FnTool::new(plain("ask"), move |_: Value| {
+        let asks = FnTool::new(definition("ask"), move |_: Value| {
             let inner = Arc::clone(&inner);
             async move {
                 let client = inner.get().ok_or_else(|| ToolError::new("not built yet"))?;
@@ -350,32 +341,6 @@ async fn nested_turn_of_same_conversation_is_refused() {
     }
 }
 
-#[test]
-fn path_or_query_ids_are_not_turn_ids() {
-    let long = "a".repeat(129);
-    for id in [".", "..", "../c", "a/b", "a\\b", "c;--", "c'", "c\"", "%2e", "a b", "a\n", "ä", &long] {
-        let key = ConversationKey::in_tenant(id, id).unwrap();
-        assert_eq!((key.tenant(), key.conversation()), (id, id));
-        assert_eq!(TurnId::new(id).expect_err(id).kind(), ErrorKind::Configuration);
-    }
-    for id in ["", "a\0", &"a".repeat(513)] {
-        for refused in [
-            ConversationKey::new(id).map(drop),
-            ConversationKey::in_tenant(id, "c").map(drop),
-            TurnId::new(id).map(drop),
-            serde_json::from_value::<ConversationKey>(json!({"tenant": "t", "conversation": id}))
-                .map(drop)
-                .map_err(|error| Error::new(ErrorKind::Configuration, error.to_string())),
-        ] {
-            let error = refused.expect_err(id);
-            assert_eq!(error.kind(), ErrorKind::Configuration);
-        }
-    }
-    for id in ["c", "A-z_09", &"a".repeat(128)] {
-        assert!(ConversationKey::in_tenant(id, id).is_ok() && TurnId::new(id).is_ok());
-    }
-}
-
 fn image() -> Part {
     Part::Image(Media::from_bytes("image/png", vec![0; 3]))
 }
@@ -383,7 +348,7 @@ fn image() -> Part {
 /// A turn that runs has its messages so far, in every place of memory. It is interrupted once it is dropped.
 #[tokio::test]
 async fn transcript_read_while_a_turn_runs_does_not_interrupt_it() {
-    for phase in [Phase::Round, Phase::Turn] {
+    for phase in PLACES {
         let (tool_runs, answers) = (Gate::new(), Gate::new());
         let model = ScriptedModel::new([
             Answer::from_text("Yes."),
@@ -392,14 +357,13 @@ async fn transcript_read_while_a_turn_runs_does_not_interrupt_it() {
         ]);
         let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
         let gate = tool_runs.clone();
-        let look =
-            FnTool::new(ToolDefinition::new("look", "Looks.", json!({"type": "object"})), move |_: Value| {
-                let gate = gate.clone();
-                async move {
-                    gate.pass().await;
-                    Ok("late")
-                }
-            });
+        let look = FnTool::new(definition("look"), move |_: Value| {
+            let gate = gate.clone();
+            async move {
+                gate.pass().await;
+                Ok("late")
+            }
+        });
         let client = ChatClient::builder(model)
             .advisor(ToolCallAdvisor::builder().streaming(ToolCallStreaming::All).build().unwrap())
             .advisor_in(phase, memory.clone())
@@ -449,17 +413,12 @@ fn without_images() -> ScriptedModel {
 }
 
 fn screen() -> FnTool {
-    let definition = ToolDefinition::new("look", "Looks.", json!({"type": "object"}));
-    FnTool::new(definition, |_: Value| async { Ok(vec![Part::from("A screen"), image()]) })
-}
-
-fn texts<'a>(messages: impl IntoIterator<Item = &'a Message>) -> Vec<String> {
-    messages.into_iter().map(Message::text).collect()
+    tool("look", vec![Part::from("A screen"), image()])
 }
 
 #[tokio::test]
 async fn refused_content_is_left_out_of_later_requests_and_stays_stored() {
-    for phase in [Phase::Round, Phase::Turn] {
+    for phase in PLACES {
         let (memory, model) = (ChatMemoryAdvisor::new(InMemoryStore::new()), without_images());
         let client = ChatClient::builder(model.clone())
             .advisor(ToolCallAdvisor::new())

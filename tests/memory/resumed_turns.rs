@@ -5,9 +5,8 @@
 use std::sync::atomic::AtomicU32;
 
 use advisor_tests::prelude::*;
+use advisor_tests::tools::tool;
 use futures::poll;
-
-const PLACES: [Phase; 2] = [Phase::Round, Phase::Turn];
 
 fn key(conversation: &str) -> ConversationKey {
     ConversationKey::new(conversation).unwrap()
@@ -167,31 +166,6 @@ async fn law_m5_nested_turn_answer_stays_in_nested_turn() {
     }
 }
 
-/// Fails before anything else happens.
-struct NeverStarts;
-
-#[async_trait]
-impl LoopHooks for NeverStarts {
-    async fn loop_start(&self, _: ChatRequest) -> Result<ChatRequest> {
-        Err(broken())
-    }
-}
-
-#[tokio::test]
-async fn law_m4_failed_loop_start_is_remembered_in_both_places() {
-    for place in PLACES {
-        let memory = memory();
-        let tool_loop = ToolCallAdvisor::builder().hooks(NeverStarts).build().unwrap();
-        let client = ChatClient::builder(ScriptedModel::new([]))
-            .advisor(tool_loop)
-            .advisor_in(place, memory.clone())
-            .build()
-            .unwrap();
-        client.prompt().user("go").conversation("c").call().await.unwrap_err();
-        assert_eq!(remembered(&memory, "c").await, ["user: go", "assistant: [interrupted]"], "{place:?}");
-    }
-}
-
 /// Lets only the first turn begin.
 struct OnlyOnce(AtomicU32);
 
@@ -246,46 +220,25 @@ async fn law_m4_an_answer_is_stored_once_whatever_it_ends() {
     }
 }
 
-/// Moves every turn into the conversation of its tenant.
-struct ToTenant;
-
-#[async_trait]
-impl LoopHooks for ToTenant {
-    async fn loop_start(&self, mut request: ChatRequest) -> Result<ChatRequest> {
-        request.conversation = Some(key("tenant"));
-        Ok(request)
-    }
-}
-
 #[tokio::test]
 async fn law_m5_conversation_named_last_remembers_the_turn() {
     let model = ScriptedModel::from_fn(|_| Answer::from_text("ok"));
-    let hooked = memory();
-    let tool_loop = ToolCallAdvisor::builder().hooks(ToTenant).build().unwrap();
-    let client =
-        ChatClient::builder(model.clone()).advisor(tool_loop).advisor(hooked.clone()).build().unwrap();
-    client.prompt().user("go").conversation("c").call().await.unwrap();
-    assert_eq!(remembered(&hooked, "tenant").await, ["user: go", "assistant: ok"]);
-    assert!(remembered(&hooked, "c").await.is_empty());
-
     let routed = memory();
-    let route = from_fn("route", |mut request: ChatRequest, next: AdvisorChain| async move {
-        request.conversation = Some(key("tenant"));
-        next.next_stream(request).await
-    });
-    let client = looped(&model, Phase::Round, &routed).advisor_in(Phase::Round, route);
+    let route = || {
+        from_fn("route", |mut request: ChatRequest, next: AdvisorChain| async move {
+            request.conversation = Some(key("tenant"));
+            next.next_stream(request).await
+        })
+    };
+    let client = looped(&model, Phase::Round, &routed).advisor_in(Phase::Round, route());
     // Advisors of one phase stand in the order in which they were added: memory first, the route inside it.
     client.build().unwrap().prompt().user("go").conversation("c").call().await.unwrap();
     assert_eq!(remembered(&routed, "c").await, ["user: go", "assistant: ok"]);
 
     let late = memory();
-    let route = from_fn("route", |mut request: ChatRequest, next: AdvisorChain| async move {
-        request.conversation = Some(key("tenant"));
-        next.next_stream(request).await
-    });
     let client = ChatClient::builder(model)
         .advisor(ToolCallAdvisor::new())
-        .advisor_in(Phase::Round, route)
+        .advisor_in(Phase::Round, route())
         .advisor(late.clone())
         .build()
         .unwrap();
@@ -328,35 +281,7 @@ async fn law_m1_rephrased_retry_sends_no_consecutive_user_messages() {
 }
 
 #[tokio::test]
-async fn law_m4_answer_read_before_round_failure_is_remembered() {
-    let mut logs = Vec::new();
-    for place in PLACES {
-        let fails = from_fn("fails after", |request: ChatRequest, next: AdvisorChain| async move {
-            Ok(next.next_stream(request).await?.on_completed(|_| async { Err(broken()) }))
-        })
-        .with_placement(Placement::new(Phase::Round));
-        // Holds everything back until the answer is complete.
-        let buffers = from_fn("buffers", |request: ChatRequest, next: AdvisorChain| async move {
-            Ok(request.answer(next.next_call(request.clone()).await?))
-        })
-        .with_placement(Placement::new(Phase::Round));
-        let memory = memory();
-        let client = ChatClient::builder(ScriptedModel::new([Answer::from_text("A.")]))
-            .advisor(ToolCallAdvisor::new())
-            .advisor(buffers)
-            .advisor(fails)
-            .advisor_in(place, memory.clone())
-            .build()
-            .unwrap();
-        client.prompt().user("go").conversation("c").call().await.unwrap_err();
-        logs.push(remembered(&memory, "c").await);
-    }
-    assert_eq!(logs, [["user: go", "assistant: a."], ["user: go", "assistant: a."]]);
-}
-
-#[tokio::test]
 async fn law_k3_rollback_covers_turn_longer_than_window() {
-    let definition = ToolDefinition::new("work", "Works.", json!({"type": "object"}));
     let calls = |id: &'static str| Answer::from_calls([(id, "work", "{}")]);
     let model = ScriptedModel::new([
         calls("a"),
@@ -374,11 +299,8 @@ async fn law_k3_rollback_covers_turn_longer_than_window() {
             Ok(response)
         }))
     });
-    let client = looped(&model, Phase::Round, &memory)
-        .advisor(waits)
-        .tool(FnTool::new(definition, |_: Value| async { Ok("worked") }))
-        .build()
-        .unwrap();
+    let client =
+        looped(&model, Phase::Round, &memory).advisor(waits).tool(tool("work", "worked")).build().unwrap();
     let mut turn = client.prompt().user("go").on_drop(OnDrop::Rollback).conversation("c").stream();
     for _ in 0..50 {
         read_what_is_there(&mut turn);

@@ -1,6 +1,8 @@
 //! Tests of the messages that a window sends of turns that do not fit, through whole chains.
 
 use advisor_tests::prelude::*;
+use advisor_tests::stores::two_stores;
+use advisor_tests::tools::definition;
 
 /// Runs a turn of conversation `c` in a separate process over the same store. Returns the messages of each of
 /// its requests.
@@ -12,8 +14,7 @@ async fn turn(
     answers: Vec<Answer>,
 ) -> Vec<Vec<Message>> {
     let model = ScriptedModel::new(answers);
-    let definition = ToolDefinition::new("read", "Reads a file.", json!({"type": "object"}));
-    let read = FnTool::new(definition, |arguments: Value| async move {
+    let read = FnTool::new(definition("read"), |arguments: Value| async move {
         Ok("x".repeat(arguments["bytes"].as_u64().unwrap_or(4).try_into().unwrap()))
     });
     let memory = ChatMemoryAdvisor::new(Arc::clone(store)).with_window(window);
@@ -56,44 +57,39 @@ fn words(messages: &[Message]) -> String {
     messages.iter().map(word).collect::<Vec<_>>().join(" ")
 }
 
-async fn worlds() -> Vec<(Arc<dyn ConversationStore>, Phase, tempfile::TempDir)> {
-    let mut worlds: Vec<(Arc<dyn ConversationStore>, Phase, _)> = Vec::new();
-    for place in [Phase::Round, Phase::Turn] {
-        worlds.push((Arc::new(InMemoryStore::new()), place, tempfile::tempdir().unwrap()));
-        let folder = tempfile::tempdir().unwrap();
-        let file = SqliteStore::open(folder.path().join("c.sqlite")).await.unwrap();
-        worlds.push((Arc::new(file), place, folder));
-    }
-    worlds
-}
-
 #[tokio::test]
 async fn past_turn_exceeding_window_keeps_newest_messages() {
-    for (store, place, _folder) in worlds().await {
-        let window = Window::Messages(20);
-        turn(&store, place, window, "Hello.", said("Hi.")).await;
-        turn(&store, place, window, "Work.", rounds(12)).await;
-        let sent = turn(&store, place, window, "And?", said("Fine.")).await;
-        let newest: String = (5..12).map(|round| format!("c{round} r{round} ")).collect();
-        assert_eq!(words(&sent[0]), format!("Hello. Hi. Work. {newest}done And?"), "{place:?}");
+    for place in PLACES {
+        let (stores, _folder) = two_stores().await;
+        for store in stores {
+            let window = Window::Messages(20);
+            turn(&store, place, window, "Hello.", said("Hi.")).await;
+            turn(&store, place, window, "Work.", rounds(12)).await;
+            let sent = turn(&store, place, window, "And?", said("Fine.")).await;
+            let newest: String = (5..12).map(|round| format!("c{round} r{round} ")).collect();
+            assert_eq!(words(&sent[0]), format!("Hello. Hi. Work. {newest}done And?"), "{place:?}");
+        }
     }
 }
 
 #[tokio::test]
 async fn tool_result_exceeding_window_keeps_spoken_messages() {
-    for (store, place, _folder) in worlds().await {
-        let window = Window::Tokens(8000);
-        turn(&store, place, window, "Hello.", said("Hi.")).await;
-        let call = Answer::from_calls([("1", "read", r#"{"bytes": 60000}"#)]);
-        turn(&store, place, window, "Read it.", [call].into_iter().chain(said("I did.")).collect()).await;
-        let sent = turn(&store, place, window, "And?", said("Fine.")).await;
-        assert_eq!(words(&sent[0]), "Hello. Hi. Read it. I did. And?", "{place:?}");
+    for place in PLACES {
+        let (stores, _folder) = two_stores().await;
+        for store in stores {
+            let window = Window::Tokens(8000);
+            turn(&store, place, window, "Hello.", said("Hi.")).await;
+            let call = Answer::from_calls([("1", "read", r#"{"bytes": 60000}"#)]);
+            turn(&store, place, window, "Read it.", [call].into_iter().chain(said("I did.")).collect()).await;
+            let sent = turn(&store, place, window, "And?", said("Fine.")).await;
+            assert_eq!(words(&sent[0]), "Hello. Hi. Read it. I did. And?", "{place:?}");
+        }
     }
 }
 
 #[tokio::test]
 async fn law_m7_last_answer_is_sent_if_window_fits_it() {
-    for place in [Phase::Round, Phase::Turn] {
+    for place in PLACES {
         for count in [0, 1, 9] {
             for room in 0..24 {
                 for window in [Window::Messages(room), Window::Turns(room), Window::Tokens(room)] {

@@ -1,6 +1,6 @@
 //! Tests of building a chain: order, phases, checks, the plan.
 
-use advisor_core::{AdvisorRole, ChainBuilder, Phase, context_fn};
+use advisor_core::{ChainBuilder, context_fn};
 use advisor_tests::prelude::*;
 use tool_call_advisor::ToolCallAdvisor;
 
@@ -191,7 +191,7 @@ fn advisor_on_wrong_side_of_memory_is_refused() {
         assert_eq!(error.kind(), ErrorKind::Configuration);
         error.to_string()
     };
-    for phase in [Phase::Round, Phase::Turn] {
+    for phase in PLACES {
         let error = refused(builder(0).advisor(edits(phase)).advisor(memory(phase)));
         assert!(error.starts_with("`redact` must be inside memory"), "{error}");
         let own = if phase == Phase::Round {

@@ -1,7 +1,6 @@
 //! The way into a chain: starting a turn, reading its text, naming it, and copies of a client.
 
 use advisor_chain::chain::{FallbackModel, IntoId, Spawner};
-use advisor_chain::{ChatOptions, ChatRequest};
 use advisor_tests::prelude::*;
 
 fn tool(name: &'static str) -> FnTool {

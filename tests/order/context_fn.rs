@@ -3,18 +3,18 @@
 
 use std::sync::atomic::AtomicU32;
 
+use advisor_chain::Turn;
 use advisor_chain::advisors::ReReading;
 use advisor_chain::chain::context_fn;
-use advisor_chain::{ChatRequest, Turn};
 use advisor_tests::prelude::*;
+use advisor_tests::tools::tool;
 
 fn calling() -> Answer {
     Answer::new().text("let me see").call("c1", "look", "{}").finish(FinishReason::ToolCalls)
 }
 
 fn look() -> FnTool {
-    let look = ToolDefinition::new("look", "Looks.", json!({"type": "object"}));
-    FnTool::new(look, |_: Value| async { Ok("sunny") })
+    tool("look", "sunny")
 }
 
 fn texts<'a>(messages: impl IntoIterator<Item = &'a Message>) -> Vec<String> {
@@ -88,16 +88,6 @@ async fn failed_context_lookup_ends_turn_and_is_repeated() {
     assert_eq!((error.kind(), model.calls()), (ErrorKind::Advisor, 0));
     client.prompt().user("Hi").call().await.unwrap();
     assert_eq!(texts(&model.prompts()[0].messages), ["Hi"], "an empty context adds nothing");
-}
-
-#[tokio::test]
-async fn two_contexts_stand_in_their_order() {
-    let context = |text: &'static str| context_fn(text, move |_: ChatRequest| async move { Ok(text) });
-    let model = ScriptedModel::new([Answer::from_text("Hello.")]);
-    let client =
-        ChatClient::builder(model.clone()).advisor(context("one")).advisor(context("two")).build().unwrap();
-    client.prompt().user("Hi").call().await.unwrap();
-    assert_eq!(texts(&model.prompts()[0].messages), ["one\n\ntwo\n\nHi"]);
 }
 
 /// Context finds the message of the user also behind advisors that map it, and beside a picture.

@@ -8,9 +8,9 @@ use advisor_chain::chain::{ChunkEditor, EditedChunks};
 use advisor_chain::messages::{BlockHead, Citation, Opaque, ProviderData};
 use advisor_tests::editors::{Calling, Judging, verdict};
 use advisor_tests::prelude::*;
+use advisor_tests::reading::read_stream;
+use advisor_tests::tools::{definition, tool};
 use proptest::prelude::*;
-
-use crate::checked::{Out, read};
 
 /// An advisor beside the model with this editor.
 fn editing<E: ChunkEditor>(make: impl Fn() -> E + Send + Sync + 'static) -> impl StreamAdvisor {
@@ -19,11 +19,6 @@ fn editing<E: ChunkEditor>(make: impl Fn() -> E + Send + Sync + 'static) -> impl
         async move { Ok(next.next_stream(request).await?.edit_with(editor)) }
     })
     .with_placement(Placement::new(Phase::ModelCall))
-}
-
-fn tool(name: &str) -> FnTool {
-    let definition = ToolDefinition::new(name, "Looks.", json!({"type": "object"}));
-    FnTool::new(definition, |_: Value| async { Ok("sunny") })
 }
 
 /// An answer of a text, a call that ends before what follows, and another text.
@@ -69,7 +64,7 @@ async fn law_s2_o3_only_judged_call_and_round_end_wait() {
     };
     let look = {
         let journal = journal.clone();
-        let definition = ToolDefinition::new("look", "Looks.", json!({"type": "object"}));
+        let definition = definition("look");
         FnTool::new(definition, move |_: Value| {
             journal.record("tool");
             async { Ok("sunny") }
@@ -92,7 +87,7 @@ async fn law_s2_o3_only_judged_call_and_round_end_wait() {
     while let Some(Some(_)) = turn.next().now_or_never() {}
     assert_eq!(journal.labels(), ["text I look. ", "judge.begin", "text Wait."]);
     gate.release();
-    let response = read(turn).await.outcome.unwrap();
+    let response = read_stream(turn).await.outcome.unwrap();
     assert_eq!(journal.labels()[3..], ["judge.end", "call", "round", "tool", "text Sunny."]);
     assert_eq!(lines(response.transcript()), ["go", "I look. (look {})Wait.", "= sunny", "Sunny."]);
 }
@@ -161,10 +156,10 @@ async fn law_s3_ids_of_nested_editors_are_unique() {
             .advisor(editing(|| Adding("a", None)))
             .build()
             .unwrap();
-        let out = read(chain.next_stream(ChatRequest::new(Message::user("?"))).await.unwrap()).await;
-        let response = out.outcome.unwrap();
+        let out = read_stream(chain.next_stream(ChatRequest::new(Message::user("?"))).await.unwrap()).await;
+        let response = out.response();
         let blocks: Vec<_> = response.blocks().map(|(id, block)| (id, block.clone())).collect();
-        assert_eq!(out.fold.blocks(1), blocks);
+        assert_eq!(out.fold().blocks(1), blocks);
         assert_eq!(blocks.len(), count);
         assert_ne!(response.finish().reason, FinishReason::Empty);
         assert_eq!(blocks.last().unwrap().1.as_text(), Some("/c"));
@@ -205,10 +200,10 @@ async fn finish_reason_follows_calls() {
         (Paused, Paused),
         (Other("eos".into()), Other("eos".into())),
     ] {
-        let out = read(answer(vec![call("c1")], reason.clone()).edit_with(deny())).await;
+        let out = read_stream(answer(vec![call("c1")], reason.clone()).edit_with(deny())).await;
         assert_eq!(out.outcome.unwrap().finish().reason, without_calls);
         let one_left = Judging::new(|call: ToolCall| verdict(call.id == "c2"));
-        let out = read(answer(vec![call("c1"), call("c2")], reason.clone()).edit_with(one_left)).await;
+        let out = read_stream(answer(vec![call("c1"), call("c2")], reason.clone()).edit_with(one_left)).await;
         assert_eq!(out.outcome.unwrap().finish().reason, reason);
     }
     for (text, reason, with_calls) in [
@@ -220,7 +215,7 @@ async fn finish_reason_follows_calls() {
         ("look", Stop, Stop),
         ("look", ToolCalls, ToolCalls),
     ] {
-        let out = read(answer(vec![Block::text(text)], reason).edit_with(Calling::default())).await;
+        let out = read_stream(answer(vec![Block::text(text)], reason).edit_with(Calling::default())).await;
         assert_eq!(out.outcome.unwrap().finish().reason, with_calls, "{text}");
     }
     let add = |block: Block| {
@@ -229,7 +224,7 @@ async fn finish_reason_follows_calls() {
         })
     };
     for (block, expected) in [(Block::text("Sorry."), Stop), (call("c1"), ToolCalls)] {
-        let out = read(answer(Vec::new(), Empty).edit_with(add(block))).await;
+        let out = read_stream(answer(Vec::new(), Empty).edit_with(add(block))).await;
         assert_eq!(out.outcome.unwrap().finish().reason, expected);
     }
 }
@@ -249,7 +244,7 @@ async fn law_s4_unedited_answer_keeps_its_handle() {
     ];
     let message = Message::assistant_blocks(blocks);
     let stream = || ChunkStream::answer(ChatResponse::new(1, message.clone(), FinishReason::ToolCalls));
-    let out = read(stream().edit_with(Judging::new(|_| verdict(true)))).await;
+    let out = read_stream(stream().edit_with(Judging::new(|_| verdict(true)))).await;
     assert!(out.outcome.unwrap().message().is_same(&message));
     // With a block added, all others are the same.
     let adding = AtEnd(|response: &ChatResponse, out: &mut EditedChunks<'_>| {
@@ -259,7 +254,7 @@ async fn law_s4_unedited_answer_keeps_its_handle() {
             Block::with_data(BlockContent::Text("more".into()), vec![ProviderData::new("x", json!(1))]),
         );
     });
-    let response = read(stream().edit_with(adding)).await.outcome.unwrap();
+    let response = read_stream(stream().edit_with(adding)).await.outcome.unwrap();
     assert_eq!(&response.message().blocks()[..7], message.blocks());
     assert_eq!(response.message().blocks()[7].provider_data().len(), 1);
 }
@@ -277,7 +272,7 @@ async fn law_t6_added_calls_have_ids_of_their_own() {
         out.open(BlockId::new(1, 0), BlockHead::new(BlockKind::ToolCall));
     });
     let response =
-        read(answer(vec![call("c1")], FinishReason::Stop).edit_with(adding)).await.outcome.unwrap();
+        read_stream(answer(vec![call("c1")], FinishReason::Stop).edit_with(adding)).await.outcome.unwrap();
     let calls: Vec<_> = response.tool_calls().map(|(_, call)| call).collect();
     let ids: BTreeSet<_> = calls.iter().map(|call| call.id.as_str()).collect();
     assert_eq!(ids.len(), 7);
@@ -299,10 +294,10 @@ async fn law_m1_call_added_outside_loop_has_result() {
     let client = ChatClient::builder(ScriptedModel::new(answers))
         .advisor_in(Phase::Turn, editing(Calling::default))
         .advisor(ToolCallAdvisor::builder().streaming(ToolCallStreaming::All).build().unwrap())
-        .tool(tool("look"))
+        .tool(tool("look", "sunny"))
         .build()
         .unwrap();
-    let response = read(client.prompt().user("go").stream()).await.outcome.unwrap();
+    let response = read_stream(client.prompt().user("go").stream()).await.outcome.unwrap();
     let refused = "= not started: the call was added outside the tool loop";
     assert_eq!(
         lines(response.transcript()),
@@ -355,10 +350,10 @@ async fn law_o5_changed_answer_is_final_after_error() {
         .advisor(ToolCallAdvisor::builder().build().unwrap())
         .advisor_in(Phase::Round, failing)
         .advisor_in(Phase::ModelCall, loud)
-        .tool(tool("look"))
+        .tool(tool("look", "sunny"))
         .build()
         .unwrap();
-    let error = read(client.prompt().user("go").stream()).await.outcome.unwrap_err();
+    let error = read_stream(client.prompt().user("go").stream()).await.outcome.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Advisor);
     let expected = ["LOOK(look {})", "= not started: an error ended the turn"];
     assert_eq!(*recorded.0.lock().unwrap(), expected);
@@ -375,7 +370,7 @@ async fn equal_changes_of_an_answer_share_a_handle() {
         // The outer editor, as well, knows the turn.
         let passing = AtEnd(|_: &ChatResponse, _: &mut EditedChunks<'_>| {});
         let stream = ChunkStream::answer(answer).in_turn(&turn).edit_with(passing).edit_with(editor);
-        read(stream).await.outcome.unwrap().message().clone()
+        read_stream(stream).await.outcome.unwrap().message().clone()
     };
     let shorten = || {
         AtEnd(|_: &ChatResponse, out: &mut EditedChunks<'_>| {
@@ -409,12 +404,13 @@ async fn law_s4_error_of_editor_holds_what_was_emitted() {
             Poll::Ready(Ok(()))
         }
     }
-    let out =
-        read(answer(vec![Block::text("I look."), call("c1")], FinishReason::Stop).edit_with(Failing(false)))
-            .await;
-    let error = out.outcome.unwrap_err();
+    let out = read_stream(
+        answer(vec![Block::text("I look."), call("c1")], FinishReason::Stop).edit_with(Failing(false)),
+    )
+    .await;
+    let error = out.error();
     assert!(error.emitted());
-    assert_eq!(out.fold.text(1), "I look.Sorry.");
+    assert_eq!(out.fold().text(1), "I look.Sorry.");
     assert_eq!(
         (error.kind(), error.partial().unwrap().text().as_str()),
         (ErrorKind::Advisor, "I look.Sorry.")
@@ -430,11 +426,11 @@ async fn law_s4_broken_answer_leaves_out_held_blocks() {
         .error(Error::new(ErrorKind::Connection, "the connection broke"))]);
     let never = || Judging::new(|_| std::future::pending().boxed());
     let chain = AdvisorChain::builder(model).advisor(editing(never)).build().unwrap();
-    let out = read(chain.next_stream(ChatRequest::new(Message::user("?"))).await.unwrap()).await;
-    let error = out.outcome.unwrap_err();
+    let out = read_stream(chain.next_stream(ChatRequest::new(Message::user("?"))).await.unwrap()).await;
+    let error = out.error();
     let partial = error.partial().unwrap();
     assert_eq!((error.kind(), partial.tool_calls().count()), (ErrorKind::Connection, 0));
-    assert_eq!(partial.text(), out.fold.text(1));
+    assert_eq!(partial.text(), out.fold().text(1));
 }
 
 /// An editor may end the answer: nothing more is read, and what was emitted is the answer.
@@ -456,18 +452,20 @@ async fn editor_ends_the_answer() {
     let client = ChatClient::builder(model.clone())
         .advisor(editing(|| Ending))
         .advisor(ToolCallAdvisor::builder().build().unwrap())
-        .tool(tool("look"))
+        .tool(tool("look", "sunny"))
         .build()
         .unwrap();
-    let out = read(client.prompt().user("go").stream()).await;
+    let out = read_stream(client.prompt().user("go").stream()).await;
     let response = out.outcome.unwrap();
     assert_eq!(response.finish().reason, FinishReason::ContentFilter);
     assert_eq!((response.text().as_str(), model.calls()), ("I look. No.", 1));
     assert_eq!(lines(response.transcript()), ["go", "I look. No."]);
     // At the end of the round, too.
     let ends = AtEnd(|_: &ChatResponse, out: &mut EditedChunks<'_>| out.end_answer(FinishReason::Refusal));
-    let response =
-        read(answer(vec![Block::text("Hm.")], FinishReason::Stop).edit_with(ends)).await.outcome.unwrap();
+    let response = read_stream(answer(vec![Block::text("Hm.")], FinishReason::Stop).edit_with(ends))
+        .await
+        .outcome
+        .unwrap();
     assert_eq!((response.text().as_str(), &response.finish().reason), ("Hm.", &FinishReason::Refusal));
 }
 
@@ -490,7 +488,7 @@ async fn law_s1_s4_failing_editor_ends_after_its_output() {
     }
     let runs = Arc::new(Mutex::new(0));
     let counted = Arc::clone(&runs);
-    let definition = ToolDefinition::new("look", "Looks.", json!({"type": "object"}));
+    let definition = definition("look");
     let look = FnTool::new(definition, move |_: Value| {
         *counted.lock().unwrap() += 1;
         async { Ok("sunny") }
@@ -502,18 +500,18 @@ async fn law_s1_s4_failing_editor_ends_after_its_output() {
         .tool(look)
         .build()
         .unwrap();
-    let out = read(client.prompt().user("go").stream()).await;
-    let error = out.outcome.unwrap_err();
+    let out = read_stream(client.prompt().user("go").stream()).await;
+    let error = out.error();
     assert_eq!((error.kind(), error.emitted()), (ErrorKind::Advisor, true));
-    let shown: Vec<_> = out.fold.blocks(1).into_iter().map(|(_, block)| block).collect();
+    let shown: Vec<_> = out.fold().blocks(1).into_iter().map(|(_, block)| block).collect();
     assert_eq!(error.partial().unwrap().message().blocks(), shown);
-    assert_eq!(out.fold.text(1), "I look. Sorry.");
+    assert_eq!(out.fold().text(1), "I look. Sorry.");
     assert_eq!((*runs.lock().unwrap(), model.calls()), (0, 1));
     // At the end of the round, too.
     let fails = AtEnd(|_: &ChatResponse, out: &mut EditedChunks<'_>| {
         out.fail(Error::new(ErrorKind::Advisor, "it failed"));
     });
-    let error = read(answer(vec![Block::text("Hm.")], FinishReason::Stop).edit_with(fails))
+    let error = read_stream(answer(vec![Block::text("Hm.")], FinishReason::Stop).edit_with(fails))
         .await
         .outcome
         .unwrap_err();
@@ -539,7 +537,7 @@ async fn law_r1_added_blocks_are_bounded() {
 /// An answer that came without a turn has round 0.
 #[tokio::test]
 async fn law_s4_round_zero_is_edited_like_others() {
-    let out = read(ChunkStream::answer("I [look].").edit_with(Calling::default())).await;
+    let out = read_stream(ChunkStream::answer("I [look].").edit_with(Calling::default())).await;
     assert_eq!(lines(&vec![out.outcome.unwrap().message().clone()].into()), ["I (look {})."]);
 }
 
@@ -642,11 +640,11 @@ proptest! {
         let blocks = vec![Block::text("a"), call("c1"), Block::new(BlockContent::Reasoning("hm".into())), call("c2")];
         let stream = answer(blocks, FinishReason::ToolCalls);
         let stream = stream.edit_with(Arbitrary::new(inner)).edit_with(Arbitrary::new(outer));
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let Out { fold, outcome, .. } = runtime.block_on(read(stream));
-        let response = outcome.unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let out = runtime.block_on(read_stream(stream));
+        let response = out.response();
         let known: Vec<_> = response.blocks().map(|(id, block)| (id, block.clone())).collect();
-        prop_assert_eq!(fold.blocks(1), known);
+        prop_assert_eq!(out.fold().blocks(1), known);
         let calls: Vec<_> = response.tool_calls().map(|(_, call)| call.id.clone()).collect();
         let ids: BTreeSet<_> = calls.iter().collect();
         prop_assert_eq!(ids.len(), calls.len());

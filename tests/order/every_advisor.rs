@@ -11,7 +11,9 @@ use advisor_examples::advisors::{
     stopping, with_fallback,
 };
 use advisor_testkit::{ReceivedPrompt, WordEmbeddings};
+use advisor_tests::lines::transcript_lines;
 use advisor_tests::prelude::*;
+use advisor_tests::tools::tool;
 
 /// The scenario of a turn.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -24,9 +26,6 @@ enum Kind {
 }
 
 const KINDS: [Kind; 3] = [Kind::Plain, Kind::Tool, Kind::Restarted];
-const MODES: [ToolCallStreaming; 3] =
-    [ToolCallStreaming::TextOnly, ToolCallStreaming::FinalAnswerOnly, ToolCallStreaming::All];
-
 type Add = fn(ChatClientBuilder) -> ChatClientBuilder;
 
 /// The advisors that run once per turn.
@@ -119,10 +118,9 @@ struct Case {
 impl Case {
     fn new(kind: Kind, mode: ToolCallStreaming, remembers: Phase, outer: &[usize], inner: &[usize]) -> Self {
         let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
-        let look = ToolDefinition::new("look", "Looks.", json!({"type": "object"}));
         let mut client = ChatClient::builder(model(kind))
             .advisor(ToolCallAdvisor::builder().streaming(mode).build().unwrap())
-            .tool(FnTool::new(look, |_: Value| async { Ok("sunny") }));
+            .tool(tool("look", "sunny"));
         // Between them memory, and an advisor of its phase.
         for add in outer.iter().map(|place| OUTER[*place]) {
             client = add(client);
@@ -151,10 +149,10 @@ impl Case {
             }
         };
         let shown: String = (1..=response.round()).map(|round| fold.text(round)).collect();
-        let told: Vec<_> = response.transcript().iter().map(line).collect();
+        let told = transcript_lines(response.transcript());
         let transcript = self.memory.transcript(&key).await.unwrap();
         assert_eq!(validate_transcript(&transcript), [], "{}", self.name);
-        let remembered: Vec<_> = transcript.iter().skip(before).map(line).collect();
+        let remembered = transcript_lines(transcript.iter().skip(before));
         assert_eq!(told, remembered, "{}: told is remembered", self.name);
         let answers = response.transcript().iter().filter(|message| message.role() == Role::Assistant);
         let answers: Vec<_> = answers.map(Message::text).collect();
@@ -174,11 +172,6 @@ impl Case {
         self.ask("two", "How is the weather?").await;
         self.ask("one", "And the weather tomorrow?").await;
     }
-}
-
-fn line(message: &Message) -> String {
-    let calls: String = message.tool_calls().map(|call| format!("({})", call.name)).collect();
-    format!("{:?}: {}{calls}", message.role(), message.text())
 }
 
 fn permutations(of: usize) -> Vec<Vec<usize>> {
@@ -245,10 +238,13 @@ async fn guards_and_limits_fit_at_every_place() {
 /// An order in which shown text would not be stored is refused, with the remedy.
 #[test]
 fn an_order_that_cannot_be_true_is_refused() {
-    let edits: [Add; 3] = [
+    let edits: [Add; 6] = [
         |client| client.advisor_in(Phase::Turn, redaction(&[("Mallory", "[name]")])),
         |client| client.advisor_in(Phase::Turn, stopping("forbidden")),
         |client| client.advisor_in(Phase::Turn, ask_again("sunny")),
+        |client| client.advisor_in(Phase::Turn, Guard::for_words(["secret"], LetterCase::Ignore).on_output()),
+        |client| client.advisor_in(Phase::Turn, BlockPolicy::new(async |_| Ok(Verdict::Allow))),
+        |client| client.advisor_in(Phase::Turn, ResponseCache::new()),
     ];
     for add in edits {
         let client = ChatClient::builder(ScriptedModel::new([]));

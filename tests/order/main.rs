@@ -10,7 +10,6 @@
 
 mod cancellation;
 mod chain;
-mod checked;
 mod chunk_stream;
 mod client;
 mod common_advisors;

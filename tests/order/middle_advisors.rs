@@ -3,67 +3,29 @@
 
 use std::sync::atomic::AtomicU32;
 
+use advisor_tests::lines::{assert_valid, transcript_lines};
 use advisor_tests::prelude::*;
+use advisor_tests::scene::Scene;
+use advisor_tests::tools::definition;
 use futures::poll;
 
-const PLACES: [Phase; 2] = [Phase::Round, Phase::Turn];
-
-/// A client whose chain has `between` inside the loop and, if memory is there too, outside of memory.
-struct Setting {
-    client: ChatClient,
-    memory: ChatMemoryAdvisor,
-    model: ScriptedModel,
+/// A chain that has `between` inside the loop and, if memory is there too, outside of memory. Its tool is `work`.
+fn scene(place: Phase, between: impl StreamAdvisor, answers: impl IntoIterator<Item = Answer>) -> Scene {
+    let echo = |arguments: Value| async move { Ok(format!("worked on {}", arguments["n"])) };
+    let scene = Scene::new(answers).with(|client| client.tool(FnTool::new(definition("work"), echo)));
+    scene.with(|client| client.advisor_in(Phase::Round, between)).remembering(place)
 }
 
-impl Setting {
-    fn new(memory: Phase, between: impl StreamAdvisor, answers: impl IntoIterator<Item = Answer>) -> Self {
-        Self::limited(memory, between, answers, ToolLimits::default())
-    }
-
-    fn limited(
-        place: Phase,
-        between: impl StreamAdvisor,
-        answers: impl IntoIterator<Item = Answer>,
-        limits: ToolLimits,
-    ) -> Self {
-        let model = ScriptedModel::new(answers);
-        let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
-        let echo = |arguments: Value| async move { Ok(format!("worked on {}", arguments["n"])) };
-        let definition = ToolDefinition::new("work", "Works.", json!({"type": "object"}));
-        let client = ChatClient::builder(model.clone())
-            .advisor(ToolCallAdvisor::builder().limits(limits).build().unwrap())
-            .advisor_in(Phase::Round, between)
-            .advisor_in(place, memory.clone())
-            .tool(FnTool::new(definition, echo))
-            .build()
-            .unwrap();
-        Self { client, memory, model }
-    }
-
-    async fn ask(&self, user: &str) -> Result<ChatResponse> {
-        self.client.prompt().user(user).conversation("c").call().await.map(Into::into)
-    }
-
-    /// Returns the stored conversation, one line per message.
-    async fn remembered(&self) -> Vec<String> {
-        let transcript = self.memory.transcript(&ConversationKey::new("c").unwrap()).await.unwrap();
-        assert_eq!(validate_transcript(&transcript), [], "{transcript:?}");
-        transcript.iter().map(line).collect()
-    }
-
-    /// Returns the messages of the `nth` request, and checks that they are valid.
-    fn sent(&self, nth: usize) -> Vec<String> {
-        let prompts = self.model.prompts();
-        assert_eq!(validate_transcript(&prompts[nth].messages), [], "{:?}", prompts[nth].messages);
-        prompts[nth].messages.iter().map(line).collect()
-    }
+/// The stored conversation.
+async fn remembered(scene: &Scene) -> Vec<String> {
+    transcript_lines(&scene.transcript().await)
 }
 
-fn line(message: &Message) -> String {
-    let calls: Vec<_> = message.tool_calls().map(|call| format!("{}{}", call.id, call.arguments)).collect();
-    let calls = if calls.is_empty() { String::new() } else { format!(" calls {}", calls.join(" ")) };
-    let result = message.tool_result().map(|result| format!(" {}", result.call_id)).unwrap_or_default();
-    format!("{:?}{result}: {}{calls}", message.role(), message.text()).to_lowercase()
+/// The messages of a request, which are valid.
+fn sent(scene: &Scene, request: usize) -> Vec<String> {
+    let messages = scene.model.prompts().swap_remove(request).messages;
+    assert_valid(&messages);
+    transcript_lines(&messages)
 }
 
 fn calling(text: &str, id: &str, n: u32) -> Answer {
@@ -91,14 +53,18 @@ async fn law_o4_m1_results_follow_the_answer_the_turn_used() {
     // The ids of the two answers differ, or are the same.
     for second in ["b", "a"] {
         let answers = [calling("One.", "a", 1), calling("Two.", second, 2), Answer::from_text("Done.")];
-        let setting = Setting::new(Phase::Round, first_of_two(), answers);
-        assert_eq!(setting.ask("go").await.unwrap().text(), "Done.");
-        let remembered = setting.remembered().await;
-        assert_eq!(setting.sent(2), remembered[..remembered.len() - 1], "memory is the prompt");
+        let scene = scene(Phase::Round, first_of_two(), answers);
+        assert_eq!(scene.ask("go").await.unwrap().text(), "Done.");
+        let remembered = remembered(&scene).await;
+        assert_eq!(sent(&scene, 2), remembered[..remembered.len() - 1], "memory is the prompt");
         let ran: Vec<_> = remembered.iter().filter(|line| line.contains("worked")).collect();
-        assert_eq!(ran, ["tool a: worked on 1"], "{remembered:?}");
+        assert_eq!(ran, ["result a: worked on 1"], "{remembered:?}");
         let place = remembered.iter().position(|line| line == ran[0]).unwrap();
-        assert_eq!(remembered[place - 1], "assistant: one. calls a{\"n\":1}", "{remembered:?}");
+        assert_eq!(
+            remembered[place - 2..place],
+            ["assistant: One.", "call a work {\"n\":1}"],
+            "{remembered:?}"
+        );
         let unused = remembered.iter().filter(|line| line.contains("not started")).count();
         assert_eq!(unused, 2, "the calls of the other passes are answered: {remembered:?}");
     }
@@ -107,11 +73,11 @@ async fn law_o4_m1_results_follow_the_answer_the_turn_used() {
 #[tokio::test]
 async fn law_o6_answer_given_to_user_is_remembered_last() {
     let answers = [Answer::from_text("One."), Answer::from_text("Two."), Answer::from_text("Next.")];
-    let setting = Setting::new(Phase::Round, first_of_two(), answers);
-    assert_eq!(setting.ask("go").await.unwrap().text(), "One.");
-    assert_eq!(setting.remembered().await.last().unwrap(), "assistant: one.");
-    assert_eq!(setting.ask("and").await.unwrap().text(), "Next.");
-    assert_eq!(setting.sent(2)[3..], ["assistant: one.", "user: and"]);
+    let scene = scene(Phase::Round, first_of_two(), answers);
+    assert_eq!(scene.ask("go").await.unwrap().text(), "One.");
+    assert_eq!(remembered(&scene).await.last().unwrap(), "assistant: One.");
+    assert_eq!(scene.ask("and").await.unwrap().text(), "Next.");
+    assert_eq!(sent(&scene, 2)[3..], ["assistant: One.", "user: and"]);
 }
 
 /// Answers the first round with this response, for any request.
@@ -141,11 +107,11 @@ async fn law_m1_m2_m4_o2_a_round_that_memory_never_saw_is_remembered() {
         let mut logs = Vec::new();
         for place in PLACES {
             let between = answers_first(finish.clone(), message.clone());
-            let setting = Setting::new(place, between, [Answer::from_text("Done.")]);
-            assert_eq!(setting.ask("go").await.unwrap().text(), "Done.");
-            let remembered = setting.remembered().await;
+            let scene = scene(place, between, [Answer::from_text("Done.")]);
+            assert_eq!(scene.ask("go").await.unwrap().text(), "Done.");
+            let remembered = remembered(&scene).await;
             assert_eq!(remembered[0], "user: go", "{place:?} {finish:?}");
-            assert_eq!(setting.sent(0), remembered[..remembered.len() - 1], "{place:?} {finish:?}");
+            assert_eq!(sent(&scene, 0), remembered[..remembered.len() - 1], "{place:?} {finish:?}");
             logs.push(remembered);
         }
         assert_eq!(logs[0], logs[1], "{finish:?}");
@@ -156,11 +122,11 @@ async fn law_m1_m2_m4_o2_a_round_that_memory_never_saw_is_remembered() {
 async fn law_m4_intermediate_answer_is_remembered_at_every_memory_place() {
     for place in PLACES {
         let between = answers_first(FinishReason::Stop, Message::assistant("No."));
-        let setting = Setting::new(place, between, [Answer::from_text("Next.")]);
-        assert_eq!(setting.ask("go").await.unwrap().text(), "No.");
-        assert_eq!(setting.remembered().await, ["user: go", "assistant: no."], "{place:?}");
-        setting.ask("and").await.unwrap();
-        assert_eq!(setting.sent(0), ["user: go", "assistant: no.", "user: and"], "{place:?}");
+        let scene = scene(place, between, [Answer::from_text("Next.")]);
+        assert_eq!(scene.ask("go").await.unwrap().text(), "No.");
+        assert_eq!(remembered(&scene).await, ["user: go", "assistant: No."], "{place:?}");
+        scene.ask("and").await.unwrap();
+        assert_eq!(sent(&scene, 0), ["user: go", "assistant: No.", "user: and"], "{place:?}");
     }
 }
 
@@ -170,12 +136,13 @@ async fn law_o2_o6_m4_turn_timed_out_before_memory_is_remembered() {
         let slow = from_fn("slow", |_: ChatRequest, _: AdvisorChain| std::future::pending())
             .with_placement(Placement::new(Phase::Round));
         let limits = ToolLimits::default().with_turn_timeout(Duration::from_secs(5));
-        let setting = Setting::limited(place, slow, [], limits);
-        let response = setting.ask("go").await.unwrap();
+        let tool_loop = ToolCallAdvisor::builder().limits(limits).build().unwrap();
+        let scene = scene(place, slow, []).with(|client| client.advisor(tool_loop));
+        let response = scene.ask("go").await.unwrap();
         assert_eq!(response.finish().reason, FinishReason::Limit(Limit::Time(5000)));
-        let remembered = setting.remembered().await;
+        let remembered = remembered(&scene).await;
         assert_eq!(remembered.len(), 2, "{place:?}: {remembered:?}");
-        assert!(remembered[1].starts_with("assistant: i stopped here"), "{place:?}: {remembered:?}");
+        assert!(remembered[1].starts_with("assistant: I stopped here"), "{place:?}: {remembered:?}");
     }
 }
 
@@ -198,13 +165,13 @@ async fn law_m4_o5_an_after_that_fails_leaves_equal_transcripts() {
         let mut logs = Vec::new();
         for place in PLACES {
             let answers = [calling("One.", "a", 1), Answer::from_text("Done."), Answer::from_text("Next.")];
-            let setting = Setting::new(place, fails_after(round), answers);
-            assert_eq!(setting.ask("go").await.unwrap_err().kind(), ErrorKind::Advisor);
-            let remembered = setting.remembered().await;
+            let scene = scene(place, fails_after(round), answers);
+            assert_eq!(scene.ask("go").await.unwrap_err().kind(), ErrorKind::Advisor);
+            let remembered = remembered(&scene).await;
             if round == 1 {
-                assert_eq!(remembered[2], "tool a: not started: an error ended the turn", "{place:?}");
+                assert_eq!(remembered[3], "error a: not started: an error ended the turn", "{place:?}");
             } else {
-                assert_eq!(remembered[3..], ["assistant: done."], "{place:?}: what was answered is kept");
+                assert_eq!(remembered[4..], ["assistant: Done."], "{place:?}: what was answered is kept");
             }
             logs.push(remembered);
         }
@@ -220,10 +187,10 @@ async fn law_o5_calls_of_unused_answer_are_answered_not_started() {
     })
     .with_placement(Placement::new(Phase::Round));
     let answers = [calling("One.", "a", 1), Answer::refused(Error::new(ErrorKind::Connection, "broken"))];
-    let setting = Setting::new(Phase::Round, twice, answers);
-    setting.ask("go").await.unwrap_err();
-    let remembered = setting.remembered().await;
-    assert!(remembered[2].starts_with("tool a: not started"), "{remembered:?}");
+    let scene = scene(Phase::Round, twice, answers);
+    scene.ask("go").await.unwrap_err();
+    let remembered = remembered(&scene).await;
+    assert!(remembered[3].starts_with("error a: not started"), "{remembered:?}");
 }
 
 #[tokio::test]
@@ -240,20 +207,19 @@ async fn law_o3_turn_ends_when_all_inside_root_are_done() {
         }
     })
     .with_placement(Placement::new(Phase::Round));
-    let setting = Setting::new(Phase::Round, slow, ["One.", "Two."].map(Answer::from_text));
-    let prompt = setting.client.prompt().user("go").conversation("c");
-    let mut turn = prompt.on_drop(OnDrop::Rollback).stream();
+    let scene = scene(Phase::Round, slow, ["One.", "Two."].map(Answer::from_text));
+    let mut turn = scene.turn("go").with_on_drop(OnDrop::Rollback);
     while let std::task::Poll::Ready(item) = poll!(turn.next()) {
         item.unwrap().unwrap();
     }
     // The answer is stored with the end of the turn, but the turn is not over.
-    assert_eq!(setting.remembered().await.len(), 2);
-    assert_eq!(setting.ask("too soon").await.unwrap_err().kind(), ErrorKind::ConversationBusy);
+    assert_eq!(remembered(&scene).await.len(), 2);
+    assert_eq!(scene.ask("too soon").await.unwrap_err().kind(), ErrorKind::ConversationBusy);
     drop(turn);
-    assert_eq!(setting.remembered().await, Vec::<String>::new(), "it can still be rolled back");
+    assert_eq!(remembered(&scene).await, Vec::<String>::new(), "it can still be rolled back");
     gate.release();
-    setting.ask("again").await.unwrap();
-    assert_eq!(setting.remembered().await, ["user: again", "assistant: two."]);
+    scene.ask("again").await.unwrap();
+    assert_eq!(remembered(&scene).await, ["user: again", "assistant: Two."]);
 }
 
 fn result(id: &str) -> Message {
@@ -274,22 +240,10 @@ async fn caller_results_can_be_resent_after_model_failure() {
     turn(Message::user("go")).await.unwrap();
     assert_eq!(turn(result("a")).await.unwrap_err().kind(), ErrorKind::Connection);
     assert_eq!(turn(result("a")).await.unwrap().text(), "Thanks.");
-    let sent: Vec<_> = model.prompts()[2].messages.iter().map(line).collect();
-    assert_eq!(sent, ["user: go", "assistant: do it. calls a{\"n\":1}", "tool a: mine"]);
+    let sent = transcript_lines(&model.prompts()[2].messages);
+    assert_eq!(sent, ["user: go", "assistant: Do it.", "call a work {\"n\":1}", "result a: mine"]);
     let again = turn(result("a")).await.unwrap_err();
     assert_eq!(again.kind(), ErrorKind::Configuration, "once they are answered, they are");
-}
-
-#[tokio::test]
-async fn roles_alternate_in_all_that_is_remembered_here() {
-    let between = answers_first(FinishReason::Stop, Message::assistant("No."));
-    let setting = Setting::new(Phase::Round, between, ["a", "b"].map(Answer::from_text));
-    for user in ["1", "2", "3"] {
-        setting.ask(user).await.unwrap();
-    }
-    let key = ConversationKey::new("c").unwrap();
-    let roles: Vec<_> = setting.memory.transcript(&key).await.unwrap().iter().map(Message::role).collect();
-    assert_eq!(roles, [Role::User, Role::Assistant].repeat(3));
 }
 
 /// What is sent and remembered is masked; the transcript of the turn has the caller's own words.

@@ -3,9 +3,8 @@
 use std::task::Poll;
 
 use advisor_chain::Advisor;
-use advisor_chain::memory::store::{Page, Snapshot};
-use advisor_testkit::JournalStore;
-use advisor_tests::matrix::{Case, MODES, Ran, Witness, cases};
+use advisor_testkit::{Around, Asked, JournalStore, StoreAround, Work};
+use advisor_tests::matrix::{Case, Ran, Witness, cases};
 use advisor_tests::prelude::*;
 use futures::poll;
 
@@ -89,49 +88,27 @@ async fn law_o6_the_last_append_precedes_completed() {
     .await;
 }
 
-/// A store that keeps the end of a turn waiting at a gate.
-struct SlowEnd {
-    inner: InMemoryStore,
-    gate: Gate,
-}
+/// Keeps the end of a turn waiting at a gate.
+struct SlowEnd(Gate);
 
 #[async_trait]
-impl ConversationStore for SlowEnd {
-    async fn load(&self, key: &ConversationKey, range: ReadRange) -> Result<Snapshot, StoreError> {
-        self.inner.load(key, range).await
-    }
-
-    async fn read(
-        &self,
-        key: &ConversationKey,
-        after: EntryId,
-        limit: usize,
-    ) -> Result<Vec<Entry>, StoreError> {
-        self.inner.read(key, after, limit).await
-    }
-
-    async fn append(&self, key: &ConversationKey, at: Version, batch: Batch) -> Result<Version, StoreError> {
-        if batch.entries.iter().any(|entry| matches!(entry.kind, EntryKind::TurnEnded(_))) {
-            self.gate.pass().await;
+impl Around for SlowEnd {
+    async fn around(&self, asked: Asked<'_>, work: Work<'_>) -> Result<Option<Version>, StoreError> {
+        let ends =
+            |batch: &Batch| batch.entries.iter().any(|entry| matches!(entry.kind, EntryKind::TurnEnded(_)));
+        if matches!(asked, Asked::Append(batch) if ends(batch)) {
+            self.0.pass().await;
         }
-        self.inner.append(key, at, batch).await
-    }
-
-    async fn delete(&self, key: &ConversationKey) -> Result<(), StoreError> {
-        self.inner.delete(key).await
-    }
-
-    async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>, StoreError> {
-        self.inner.list(page).await
+        work.await
     }
 }
 
 #[tokio::test]
 async fn law_o6_completed_waits_for_the_last_append() {
-    for memory in [Phase::Round, Phase::Turn] {
+    for memory in PLACES {
         for mode in MODES {
             let gate = Gate::new();
-            let store = SlowEnd { inner: InMemoryStore::new(), gate: gate.clone() };
+            let store = StoreAround::with(Arc::new(InMemoryStore::new()), SlowEnd(gate.clone()));
             let client = ChatClient::builder(ScriptedModel::new([Answer::from_text("Done.")]))
                 .advisor(ToolCallAdvisor::builder().streaming(mode).build().unwrap())
                 .advisor_in(memory, ChatMemoryAdvisor::new(store))
@@ -180,7 +157,7 @@ impl Advisor for FailingAfter {
 
 #[tokio::test]
 async fn law_o5_failing_after_runs_no_tool_and_answers_calls() {
-    for memory in [Phase::Round, Phase::Turn] {
+    for memory in PLACES {
         for mode in MODES {
             for failing_round in [1, 2] {
                 let journal = Journal::new();
@@ -232,36 +209,6 @@ fn journalling_tool(journal: &Journal) -> FnTool {
 }
 
 #[tokio::test]
-async fn law_o5_failing_recorder_stops_turn_before_any_tool() {
-    struct Refusing;
-    #[async_trait]
-    impl TurnRecorder for Refusing {
-        async fn record(&self, record: &Record) -> Result<()> {
-            match record.step {
-                Step::Answer => Err(Error::new(ErrorKind::NotPersisted, "refused")),
-                _ => Ok(()),
-            }
-        }
-    }
-    let journal = Journal::new();
-    let model = ScriptedModel::new([Answer::from_calls([("a", "work", "{}")]), Answer::from_text("never")]);
-    let registering = from_fn("registering", |request: ChatRequest, next: AdvisorChain| async move {
-        request.turn.add_recorder(Arc::new(Refusing));
-        next.next_stream(request).await
-    });
-    let client = ChatClient::builder(model.clone())
-        .advisor(registering)
-        .advisor(ToolCallAdvisor::new())
-        .tool(journalling_tool(&journal))
-        .build()
-        .unwrap();
-    let error = client.prompt().user("go").call().await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::NotPersisted);
-    assert_eq!(model.calls(), 1);
-    journal.assert_count("tool ran", 0);
-}
-
-#[tokio::test]
 async fn law_s6_folded_chunks_equal_call_result_and_memory() {
     for case in cases() {
         let (streamed, fold, from_stream) = case.run().await;
@@ -277,21 +224,4 @@ async fn law_s6_folded_chunks_equal_call_result_and_memory() {
         };
         assert_eq!(hooks(&streamed), hooks(&called), "the same hooks at the same times");
     }
-}
-
-#[tokio::test]
-async fn recorded_end_names_how_the_turn_ended() {
-    let case = Case { memory: Phase::Round, mode: MODES[0], tool_rounds: 1, calls: 1 };
-    let (ran, _, response) = case.run().await;
-    assert_eq!(response.transcript().len(), 4);
-    let snapshot = ConversationStore::load(&*ran.store, &ran.key, ReadRange::All).await.unwrap();
-    let ends: Vec<_> = snapshot
-        .entries
-        .iter()
-        .filter_map(|entry| match &entry.kind {
-            EntryKind::TurnEnded(end) => Some(end.clone()),
-            _ => None,
-        })
-        .collect();
-    assert_eq!(ends, [TurnEnd::Completed(FinishReason::Stop)]);
 }

@@ -16,15 +16,28 @@ enum At {
     Completion,
 }
 
-/// Records the end of a turn in the journal; panics at the answer if requested.
+/// Records the end of a turn in the journal.
 struct Recorder {
     journal: Journal,
+    /// Whether it panics at the end.
     panics: bool,
+    /// Whether it never ends to record, and panics when it is dropped.
+    hangs: bool,
+}
+
+impl Recorder {
+    fn new(journal: &Journal) -> Self {
+        Self { journal: journal.clone(), panics: false, hangs: false }
+    }
 }
 
 #[async_trait]
 impl TurnRecorder for Recorder {
     async fn record(&self, record: &Record) -> Result<()> {
+        if self.hangs {
+            let _held = PanicsInDrop;
+            std::future::pending::<()>().await;
+        }
         if let Step::End(end) = &record.step {
             assert!(!self.panics, "it cannot record");
             self.journal.record(format!("{end:?}"));
@@ -81,7 +94,7 @@ fn rest(turn: &mut TurnStream) -> Vec<Result<Chunk, Error>> {
 fn law_s4_panicked_advisor_yields_only_one_error() {
     for at in [At::Request, At::Chunk, At::Completion] {
         let journal = Journal::new();
-        let mut turn = turn(Some(at), Recorder { journal: journal.clone(), panics: false });
+        let mut turn = turn(Some(at), Recorder::new(&journal));
         let text = read(&mut turn);
         let [Err(error)] = &rest(&mut turn)[..] else { panic!("{at:?}: more than an error") };
         assert_eq!(error.kind(), ErrorKind::Advisor, "{at:?}");
@@ -95,7 +108,7 @@ fn law_s4_panicked_advisor_yields_only_one_error() {
 #[test]
 fn recorder_panic_error_holds_answer_of_the_turn() {
     let journal = Journal::new();
-    let mut turn = turn(None, Recorder { journal: journal.clone(), panics: true });
+    let mut turn = turn(None, Recorder { panics: true, ..Recorder::new(&journal) });
     let text = read(&mut turn);
     let [Err(error)] = &rest(&mut turn)[..] else { panic!("more than an error") };
     assert_eq!(error.kind(), ErrorKind::Advisor);
@@ -107,7 +120,7 @@ fn recorder_panic_error_holds_answer_of_the_turn() {
 async fn dropped_panicked_turn_ends_and_does_not_continue() {
     for mode in [OnDrop::KeepPartial, OnDrop::Rollback, OnDrop::FinishTurn] {
         let journal = Journal::new();
-        let mut turn = turn(Some(At::Chunk), Recorder { journal: journal.clone(), panics: false });
+        let mut turn = turn(Some(At::Chunk), Recorder::new(&journal));
         let text = read(&mut turn);
         let handle = turn.handle();
         drop(turn.with_on_drop(mode).with_spawner(Spawner::tokio(tokio::runtime::Handle::current())));
@@ -152,30 +165,6 @@ const HOLDERS: [Holder; 6] = [
     Holder::Companion,
     Holder::Recording,
 ];
-
-struct Records {
-    journal: Journal,
-    hangs: bool,
-}
-
-#[async_trait]
-impl TurnRecorder for Records {
-    async fn record(&self, record: &Record) -> Result<()> {
-        if self.hangs {
-            let _held = PanicsInDrop;
-            std::future::pending::<()>().await;
-        }
-        if let Step::End(end) = &record.step {
-            self.journal.record(format!("{end:?}"));
-        }
-        Ok(())
-    }
-
-    fn dropped(&self, _round: u32, end: &TurnEnd) -> Option<BoxFuture<'static, ()>> {
-        self.journal.record(format!("dropped {end:?}"));
-        None
-    }
-}
 
 /// A turn that shows "Hello", and whose answer then waits for ever or fails. `holder` owns the value that
 /// panics in its drop.
@@ -226,7 +215,7 @@ fn held(holder: Holder, journal: &Journal, fails: bool) -> TurnStream {
     let chain = AdvisorChain::builder(ScriptedModel::new([answer])).advisor(holding).build().unwrap();
     let request = ChatRequest::new(Message::user("?"));
     let hangs = holder == Holder::Recording;
-    request.turn.add_recorder(Arc::new(Records { journal: journal.clone(), hangs }));
+    request.turn.add_recorder(Arc::new(Recorder { hangs, ..Recorder::new(journal) }));
     chain.stream(request)
 }
 
@@ -306,9 +295,9 @@ impl TurnRecorder for PanicsWhenTold {
 #[test]
 fn recorder_panic_on_drop_does_not_silence_others() {
     let journal = Journal::new();
-    let mut turn = turn(None, Recorder { journal: journal.clone(), panics: false });
+    let mut turn = turn(None, Recorder::new(&journal));
     turn.turn().add_recorder(Arc::new(PanicsWhenTold));
-    turn.turn().add_recorder(Arc::new(Recorder { journal: journal.clone(), panics: false }));
+    turn.turn().add_recorder(Arc::new(Recorder::new(&journal)));
     assert!(turn.next().now_or_never().is_some());
     let handle = turn.handle();
     drop(turn);
@@ -323,7 +312,7 @@ fn shown_output_survives_spawner_panic() {
             let journal = Journal::new();
             // As `tokio::spawn` does where there is no runtime.
             let spawner = Spawner::new(|_| panic!("there is no runtime"));
-            let turn = turn(None, Recorder { journal: journal.clone(), panics: false });
+            let turn = turn(None, Recorder::new(&journal));
             let mut turn = turn.with_on_drop(mode).with_spawner(spawner);
             turn.turn().add_recorder(Arc::new(LeavesWork));
             let shown: Vec<_> = (0..5).filter_map(|_| turn.next().now_or_never()).collect();
@@ -364,19 +353,10 @@ impl TurnRecorder for LeavesWork {
     }
 }
 
-/// Panics when it is dropped.
-struct Bomb;
-
-impl Drop for Bomb {
-    fn drop(&mut self) {
-        panic!("not like this");
-    }
-}
-
 /// An answer whose source panics when it is dropped.
 fn dropped_with_a_bang(answer: Answer) -> AdvisorChain {
     let bang = from_fn("bang", |request: ChatRequest, next: AdvisorChain| async move {
-        let bomb = Bomb;
+        let bomb = PanicsInDrop;
         Ok(next.next_stream(request).await?.inspect_chunks(move |_| {
             let _held = &bomb;
         }))

@@ -1,20 +1,13 @@
 //! Tests of turns whose chunks are always ready: a stop, a side task and the time limit come in between.
 
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
-use advisor_core::{
-    AdvisorChain, ChatModel, ChatRequest, Chunk, ChunkStream, Delta, Error, ErrorKind, FinishReason, Limit,
-    Message, MessageAggregator, OnDrop, Phase, Placement, Record, Result, Step, TurnEnd, TurnRecorder,
-    TurnStream, async_trait, from_fn,
-};
-use advisor_testkit::Journal;
+use advisor_core::MessageAggregator;
+use advisor_tests::prelude::*;
 use futures::future::BoxFuture;
-use futures::{FutureExt, Stream, StreamExt, stream};
-use tool_call_advisor::{ToolCallAdvisor, ToolLimits};
+use futures::{Stream, stream};
 
 /// Runs work that never waits.
 fn now<T>(work: impl Future<Output = T>) -> T {

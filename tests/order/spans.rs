@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Once;
 use std::task::{Context as TaskContext, Poll};
 
-use advisor_core::{ChatOptions, ChatRequest, MessageAggregator, Usage};
+use advisor_core::{MessageAggregator, Usage};
 use advisor_tests::matrix::cases;
 use advisor_tests::prelude::*;
 use futures::Stream;

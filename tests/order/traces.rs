@@ -1,8 +1,7 @@
 //! Tests of the logs of a turn. The test has its own program, since tracing is configured per process.
 
-use std::io;
-
 use advisor_chain::stream_policy::OnFailure;
+use advisor_tests::log::Log;
 use advisor_tests::prelude::*;
 use tracing_subscriber::fmt::format::FmtSpan;
 
@@ -10,19 +9,6 @@ use tracing_subscriber::fmt::format::FmtSpan;
 const CONTENT: &str = "canary";
 /// A line in the form of the log, and control sequences of a terminal.
 const FORGED: &str = "\n2026-01-01T00:00:00Z ERROR forged: all is lost\r\u{1b}[2J\u{9b}31m";
-
-#[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<u8>>>);
-
-impl io::Write for Lines {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
 
 fn said(by: &str) -> String {
     format!("{CONTENT} of {by}{FORGED}")
@@ -88,19 +74,18 @@ async fn unjudged() {
 
 #[tokio::test(start_paused = true)]
 async fn logs_hold_no_content_and_no_forged_lines() {
-    let lines = Lines::default();
-    let writer = lines.clone();
+    let log = Log::default();
     let subscriber = tracing_subscriber::fmt()
         .with_max_level(tracing::Level::TRACE)
         .with_span_events(FmtSpan::NEW | FmtSpan::CLOSE)
         .with_ansi(false)
-        .with_writer(move || writer.clone())
+        .with_writer(log.clone())
         .finish();
     let installed = tracing::subscriber::set_default(subscriber);
     turns().await;
     unjudged().await;
     drop(installed);
-    let written = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+    let written = log.take();
     assert!(written.contains("tool_run") && written.contains("look"), "{written}");
     // One warning for each block that passed unjudged.
     let warnings: Vec<_> = written.lines().filter(|line| line.contains("a judge gave no verdict")).collect();

@@ -5,6 +5,8 @@ use advisor_chain::memory::{ForkPoint, repair};
 use advisor_chain::messages::ToolCallDelta;
 use advisor_testkit::{Around, Asked, FaultStore, StoreAround, Work};
 use advisor_tests::prelude::*;
+use advisor_tests::stores::two_stores;
+use advisor_tests::tools::{definition, tool};
 use tokio::sync::Barrier;
 
 const CONTINUED_WITHOUT_RESULTS: &str = "[the conversation went on without these results]";
@@ -19,13 +21,12 @@ struct Process {
 impl Process {
     fn new(store: &Arc<dyn ConversationStore>, place: Phase, window: Window, answers: Vec<Answer>) -> Self {
         let model = ScriptedModel::new(answers);
-        let refund =
-            ClientSideTool::new(ToolDefinition::new("refund", "Pays back.", json!({"type": "object"})));
+        let refund = ClientSideTool::new(definition("refund"));
         let memory = ChatMemoryAdvisor::new(Arc::clone(store)).with_window(window);
-        let look = ToolDefinition::new("look", "Looks.", json!({"type": "object"}));
-        let look = FnTool::new(look, |_: Value| async { Ok("seen") });
-        let client =
-            ChatClient::builder(model.clone()).advisor(ToolCallAdvisor::new()).tool(refund).tool(look);
+        let client = ChatClient::builder(model.clone())
+            .advisor(ToolCallAdvisor::new())
+            .tool(refund)
+            .tool(tool("look", "seen"));
         Self { client: client.advisor_in(place, memory).build().unwrap(), model }
     }
 
@@ -61,12 +62,6 @@ async fn log(store: &Arc<dyn ConversationStore>) -> Vec<Entry> {
     store.load(&ConversationKey::new("c").unwrap(), ReadRange::All).await.unwrap().entries
 }
 
-async fn stores() -> (Vec<Arc<dyn ConversationStore>>, tempfile::TempDir) {
-    let folder = tempfile::tempdir().unwrap();
-    let file = SqliteStore::open(folder.path().join("c.sqlite")).await.unwrap();
-    (vec![Arc::new(InMemoryStore::new()), Arc::new(file)], folder)
-}
-
 const WINDOWS: [Window; 4] = [Window::All, Window::Messages(12), Window::Turns(3), Window::Tokens(500)];
 
 #[tokio::test]
@@ -74,8 +69,8 @@ async fn call_skipped_by_user_message_is_reported_unrun() {
     let not_run = format!("1: {NOT_RUN}");
     for window in WINDOWS {
         let mut logs = Vec::new();
-        for place in [Phase::Round, Phase::Turn] {
-            let (stores, _folder) = stores().await;
+        for place in PLACES {
+            let (stores, _folder) = two_stores().await;
             for store in stores {
                 let process = |answers| Process::new(&store, place, window, answers);
                 process(asks(&["1"])).turn(vec![Message::user("Refund me.")]).await;
@@ -95,27 +90,13 @@ async fn call_skipped_by_user_message_is_reported_unrun() {
     }
 }
 
-#[tokio::test]
-async fn unanswered_calls_among_several_are_reported_unrun() {
-    for place in [Phase::Round, Phase::Turn] {
-        let (stores, _folder) = stores().await;
-        for store in stores {
-            let process = |answers| Process::new(&store, place, Window::All, answers);
-            process(asks(&["1", "2"])).turn(vec![Message::user("Refund me.")]).await;
-            let sent = process(says("Done.")).turn(vec![paid("2"), Message::user("Thanks.")]).await;
-            let told = ["Refund me.", "(1)(2)", &format!("1: {NOT_RUN}"), "2: paid", "Thanks."];
-            assert_eq!(sent, told, "{place:?}");
-        }
-    }
-}
-
 /// An answer calls a tool of the loop beside those of the caller: the loop's result is remembered with the turn, the
 /// caller's follow, and the next request has all of them in call order.
 #[tokio::test]
 async fn law_m1_results_of_both_sides_are_sent_in_order() {
-    for place in [Phase::Round, Phase::Turn] {
+    for place in PLACES {
         for window in WINDOWS {
-            let (stores, _folder) = stores().await;
+            let (stores, _folder) = two_stores().await;
             for store in stores {
                 let process = |answers| Process::new(&store, place, window, answers);
                 let mixed = [("1", "refund", "{}"), ("2", "look", "{}"), ("3", "refund", "{}")];
@@ -134,24 +115,6 @@ async fn law_m1_results_of_both_sides_are_sent_in_order() {
                 let sent = process(says("So.")).turn(vec![Message::user("And?")]).await;
                 assert_eq!(sent, [&calls[..], &["Done.", "And?"]].concat(), "{window:?} {place:?}");
             }
-        }
-    }
-}
-
-/// The client goes on without its call: the loop's result stays.
-#[tokio::test]
-async fn user_message_keeps_results_of_the_loop() {
-    for place in [Phase::Round, Phase::Turn] {
-        let (stores, _folder) = stores().await;
-        for store in stores {
-            let process = |answers| Process::new(&store, place, Window::All, answers);
-            let mixed = [("1", "look", "{}"), ("2", "refund", "{}")];
-            process(vec![Answer::from_calls(mixed)]).turn(vec![Message::user("Refund me.")]).await;
-            let sent = process(says("Hm.")).turn(vec![Message::user("Never mind.")]).await;
-            let not_run = format!("2: {NOT_RUN}");
-            let told =
-                ["Refund me.", "(1)(2)", "1: seen", &not_run, CONTINUED_WITHOUT_RESULTS, "Never mind."];
-            assert_eq!(sent, told, "{place:?}");
         }
     }
 }
@@ -181,8 +144,8 @@ fn kind<T>(outcome: Result<T>) -> Option<ErrorKind> {
 async fn law_t5_client_side_call_with_lost_result_needs_verification() {
     let (verify, not_run) = (format!("1: {VERIFY_BEFORE_RETRYING}"), format!("2: {NOT_RUN}"));
     for window in WINDOWS {
-        for place in [Phase::Round, Phase::Turn] {
-            let (stores, _folder) = stores().await;
+        for place in PLACES {
+            let (stores, _folder) = two_stores().await;
             for store in stores {
                 let process = |answers| Process::new(&store, place, window, answers);
                 process(asks(&["1", "2"])).turn(vec![Message::user("Refund me.")]).await;
@@ -203,7 +166,7 @@ async fn law_t5_client_side_call_with_lost_result_needs_verification() {
 /// Law T5: as above, and the result comes in time.
 #[tokio::test]
 async fn law_t5_started_client_side_call_accepts_its_result() {
-    let (stores, _folder) = stores().await;
+    let (stores, _folder) = two_stores().await;
     for store in stores {
         let process = |answers| Process::new(&store, Phase::Round, Window::All, answers);
         let memory = ChatMemoryAdvisor::new(Arc::clone(&store));
@@ -242,7 +205,7 @@ impl Around for Together {
 /// Law T5: two processes at once want to run one call, and two different ones of one answer.
 #[tokio::test]
 async fn law_t5_one_of_two_processes_starts_client_side_call() {
-    let (stores, _folder) = stores().await;
+    let (stores, _folder) = two_stores().await;
     for store in stores {
         let process = |answers| Process::new(&store, Phase::Round, Window::All, answers);
         process(asks(&["1", "2", "3"])).turn(vec![Message::user("Refund me.")]).await;
@@ -261,33 +224,10 @@ async fn law_t5_one_of_two_processes_starts_client_side_call() {
     }
 }
 
-/// Law T5: the same with leases, and of many tasks of one process.
-#[tokio::test(start_paused = true)]
-async fn law_t5_one_concurrent_start_of_client_side_call_succeeds() {
-    for leases in [false, true] {
-        let store = InMemoryStore::new();
-        let store: Arc<dyn ConversationStore> = Arc::new(if leases { store.with_leases() } else { store });
-        let process = |answers| Process::new(&store, Phase::Round, Window::All, answers);
-        process(asks(&["1", "2"])).turn(vec![Message::user("Refund me.")]).await;
-        let memories = [0; 2].map(|_| ChatMemoryAdvisor::new(Arc::clone(&store)));
-        let run = async |task: usize| {
-            let start = start_of(&store, task % 2).await;
-            memories[task / 4].record_call_start(&key(), &start).await
-        };
-        let outcomes = futures::future::join_all((0..8).map(run)).await;
-        let errors: Vec<_> = outcomes.into_iter().filter_map(kind).collect();
-        assert_eq!(errors, [ErrorKind::CallAlreadyStarted; 6], "leases: {leases}");
-        assert_eq!(starts(&log(&store).await), 2);
-        // Nothing is held any more.
-        let sent = process(says("Done.")).turn(vec![paid("1"), paid("2")]).await;
-        assert_eq!(sent[2..], ["1: paid", "2: paid"]);
-    }
-}
-
 /// Law T5: nothing is recorded of a call that the conversation does not wait for.
 #[tokio::test]
 async fn law_t5_only_pending_call_of_conversation_is_started() {
-    let (stores, _folder) = stores().await;
+    let (stores, _folder) = two_stores().await;
     for store in stores {
         let memory = ChatMemoryAdvisor::new(Arc::clone(&store));
         let process = |answers| Process::new(&store, Phase::Round, Window::All, answers);
@@ -339,7 +279,7 @@ async fn law_t5_client_side_call_does_not_start_during_turn() {
 #[tokio::test]
 async fn law_t5_call_started_after_rolled_back_turn_needs_verification() {
     for is_written in [true, false] {
-        let (stores, _folder) = stores().await;
+        let (stores, _folder) = two_stores().await;
         for store in stores {
             let process = |answers| Process::new(&store, Phase::Round, Window::All, answers);
             process(asks(&["1"])).turn(vec![Message::user("Refund me.")]).await;
@@ -473,7 +413,7 @@ async fn law_t5_turn_without_stored_end_starts_no_call() {
 /// A start counts on every branch: going back to before it starts no call a second time.
 #[tokio::test]
 async fn law_t5_call_started_on_one_branch_not_on_another() {
-    let (stores, _folder) = stores().await;
+    let (stores, _folder) = two_stores().await;
     for store in stores {
         Process::new(&store, Phase::Round, Window::All, asks(&["1"]))
             .turn(vec![Message::user("Refund me.")])

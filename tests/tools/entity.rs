@@ -2,8 +2,8 @@
 
 use advisor_chain::chain::{ResponseFormat, SchemaSupport};
 use advisor_chain::structured::{OutputFormat, Partial, StructuredOutput};
-use advisor_examples::advisors::ask_again;
 use advisor_tests::prelude::*;
+use advisor_tests::tools::tool;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -41,11 +41,6 @@ struct Setting {
     model: ScriptedModel,
 }
 
-fn look() -> impl Tool {
-    let definition = ToolDefinition::new("look", "Looks.", json!({"type": "object"}));
-    FnTool::new(definition, |_: Value| async { Ok("717710") })
-}
-
 fn setting(
     answers: impl IntoIterator<Item = Answer>,
     remembers: Phase,
@@ -56,7 +51,7 @@ fn setting(
     let client = ChatClient::builder(Enforcing(model.clone(), support))
         .advisor(tools)
         .advisor_in(remembers, memory.clone())
-        .tool(look())
+        .tool(tool("look", "717710"))
         .build()
         .unwrap();
     Setting { client, memory, model }
@@ -80,7 +75,7 @@ fn calling() -> Answer {
 
 #[tokio::test]
 async fn law_m2_s6_rejected_answer_is_retried_and_not_remembered() {
-    for remembers in [Phase::Round, Phase::Turn] {
+    for remembers in PLACES {
         for support in [
             SchemaSupport::None,
             SchemaSupport::JsonObject,
@@ -139,7 +134,7 @@ async fn value_is_asked_for_in_words_beside_tools_in_words() {
     let client = ChatClient::builder(Enforcing(model.clone(), SchemaSupport::JsonSchema))
         .advisor(ToolCallAdvisor::new())
         .advisor(TextToolCalls::new(PromptFormat::Xml))
-        .tool(look())
+        .tool(tool("look", "717710"))
         .build()
         .unwrap();
     let city: City = client.prompt().user("The capital of Norway?").entity().await.unwrap();
@@ -154,7 +149,7 @@ async fn value_is_asked_for_in_words_beside_tools_in_words() {
 
 #[tokio::test]
 async fn law_s4_rejected_answer_is_void_but_usage_counts() {
-    for mode in [ToolCallStreaming::TextOnly, ToolCallStreaming::FinalAnswerOnly, ToolCallStreaming::All] {
+    for mode in MODES {
         let answers = [
             Answer::new().text("Oslo").usage(10, 1).finish(FinishReason::Stop),
             Answer::new().text(OSLO).usage(20, 2).finish(FinishReason::Stop),
@@ -245,13 +240,6 @@ async fn law_m1_answer_without_text_is_retried_with_valid_transcript() {
         let said: String = sent.iter().map(Message::text).collect();
         assert!(said.contains("does not fit the form"), "{said}");
     }
-    for first in answers() {
-        let model = ScriptedModel::new([first, Answer::from_text("It is sunny.")]);
-        let client = ChatClient::builder(model.clone()).advisor(ask_again("sunny")).build().unwrap();
-        assert_eq!(client.prompt().user("How is it?").call().await.unwrap().text(), "It is sunny.");
-        let sent = &model.prompts()[1].messages;
-        assert_eq!(validate_transcript(sent), [], "{sent:?}");
-    }
 }
 
 /// `12` may be the beginning of `123`; an object that is closed is whole.
@@ -274,22 +262,6 @@ async fn possibly_truncated_value_is_an_error() {
             value.ok_or(ErrorKind::InvalidOutput),
             "{text} {reason:?}"
         );
-    }
-}
-
-/// A cache is inside, so its key includes the form of the answer.
-#[tokio::test]
-async fn a_cache_tells_an_entity_from_a_text() {
-    for support in [SchemaSupport::None, SchemaSupport::JsonSchema] {
-        let model = ScriptedModel::new(["In Oslo.", "Oslo?", OSLO].map(Answer::from_text));
-        let cache = advisor_examples::advisors::Cache::default();
-        let client = ChatClient::builder(Enforcing(model.clone(), support)).advisor(cache).build().unwrap();
-        let prompt = || client.prompt().user("Where?");
-        for _ in 0..2 {
-            assert_eq!(prompt().call().await.unwrap().text(), "In Oslo.");
-            assert_eq!(prompt().entity::<City>().await.unwrap(), oslo(), "{support:?}");
-        }
-        assert_eq!(model.calls(), 3, "{support:?}");
     }
 }
 

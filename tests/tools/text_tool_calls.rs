@@ -4,7 +4,6 @@ use advisor_chain::chain::{ParallelToolCalls, ResponseFormat};
 use advisor_chain::text_tool_calls::{
     Leaks, ParserLimits, TextFormat, ThinkingSplitter, ToolCallFormat, ToolForm, ToolManifest,
 };
-use advisor_chain::{ChatOptions, ToolDefinition};
 use advisor_tests::prelude::*;
 
 const FORMATS: [PromptFormat; 3] = PromptFormat::ALL;
@@ -93,7 +92,7 @@ fn in_text(format: PromptFormat) -> Option<TextToolCalls> {
 
 #[tokio::test]
 async fn law_m4_t1_calls_in_text_are_run_and_remembered() {
-    for remembers in [Phase::Round, Phase::Turn] {
+    for remembers in PLACES {
         for format in FORMATS {
             let written = call(format, "{\"at\": \"a & b\", \"days\": 3}");
             let answers =
@@ -120,7 +119,7 @@ async fn law_m4_t1_calls_in_text_are_run_and_remembered() {
 
 #[tokio::test]
 async fn request_describes_tools_in_words_and_history_as_text() {
-    for remembers in [Phase::Round, Phase::Turn] {
+    for remembers in PLACES {
         for format in FORMATS {
             let written = call(format, "{\"at\": \"x\"}");
             let answers =
@@ -177,7 +176,7 @@ async fn law_s2_arguments_stream_while_they_are_written() {
 #[tokio::test]
 async fn conversation_changes_between_text_and_interface() {
     let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
-    for remembers in [Phase::Round, Phase::Turn] {
+    for remembers in PLACES {
         for advisor in [None, in_text(PromptFormat::Xml), in_text(PromptFormat::Json), None] {
             let first = match advisor {
                 Some(_) => Answer::from_text(format!(
@@ -204,7 +203,7 @@ async fn conversation_changes_between_text_and_interface() {
 
 #[tokio::test]
 async fn law_k4_dropped_turn_leaves_a_usable_conversation() {
-    for remembers in [Phase::Round, Phase::Turn] {
+    for remembers in PLACES {
         for format in FORMATS {
             let whole = call(format, "{\"at\": \"x\"}");
             for at in (0..whole.len()).step_by(7) {

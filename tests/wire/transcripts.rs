@@ -1,17 +1,16 @@
 //! The testkit scripts answers in each wire format, and the real clients read them over HTTP.
 
-use advisor_chain::openai::OpenAiModel;
-use advisor_chain::openai::backoff::Backoff;
 use advisor_test_support::{GeminiTranscript, MessagesTranscript, OllamaTranscript, ResponsesTranscript};
 use advisor_testkit::{ChatTranscript, answer_of};
 use advisor_tests::prelude::*;
+
+use crate::entity_wires::wire::wires;
 
 /// A wire format: an answer in it with an error after its text, and a client of it.
 struct Format {
     name: &'static str,
     answer: Reply,
     broken: Reply,
-    model: fn(&str) -> Arc<dyn ChatModel>,
 }
 
 const ARGUMENTS: [&str; 2] = [r#"{"ci"#, r#"ty":"Oslo"}"#];
@@ -23,10 +22,6 @@ fn chat() -> Format {
         name: "Chat Completions",
         answer: Reply::sse(calls.finish("tool_calls").usage(10, 5).done()),
         broken: Reply::sse(begun.error("server_error", "It is broken.").without_done()),
-        model: |url| {
-            let model = OpenAiModel::new("m").with_base_url(format!("{url}/v1")).with_api_key("k");
-            Arc::new(model.with_retries(Backoff::none()))
-        },
     }
 }
 
@@ -37,10 +32,6 @@ fn responses() -> Format {
         name: "Responses",
         answer: Reply::sse(calls.usage(10, 5).done()),
         broken: Reply::sse(begun.error("server_error", "It is broken.").without_end()),
-        model: |url| {
-            let model = OpenAiResponsesModel::new("m").with_base_url(format!("{url}/v1")).with_api_key("k");
-            Arc::new(model.with_retries(Backoff::none()))
-        },
     }
 }
 
@@ -51,10 +42,6 @@ fn messages() -> Format {
         name: "Messages",
         answer: Reply::sse(calls.usage(10, 5).done()),
         broken: Reply::sse(begun.error("api_error", "It is broken.").without_end()),
-        model: |url| {
-            let model = AnthropicModel::new("m").with_base_url(url).with_api_key("k");
-            Arc::new(model.with_retries(Backoff::none()))
-        },
     }
 }
 
@@ -65,10 +52,6 @@ fn gemini() -> Format {
         name: "Gemini",
         answer: Reply::sse(calls.tool_call("b", "time", json!({})).usage(10, 5).done()),
         broken: Reply::sse(begun.error(500, "INTERNAL", "It is broken.").without_end()),
-        model: |url| {
-            let model = GeminiModel::new("m").with_base_url(url).with_api_key("k");
-            Arc::new(model.with_retries(Backoff::none()))
-        },
     }
 }
 
@@ -79,12 +62,13 @@ fn ollama() -> Format {
         name: "Ollama",
         answer: Reply::ndjson(calls.usage(10, 5).done()),
         broken: Reply::ndjson(begun.error("It is broken.").without_end()),
-        model: |url| Arc::new(OllamaModel::new("m").with_base_url(url).with_retries(Backoff::none())),
     }
 }
 
-fn formats() -> [Format; 5] {
-    [chat(), responses(), messages(), gemini(), ollama()]
+/// The formats, each with a model that reads it.
+fn formats() -> impl Iterator<Item = (Format, fn(&str) -> Arc<dyn ChatModel>)> {
+    let formats = [chat(), responses(), messages(), gemini(), ollama()];
+    formats.into_iter().zip(wires().map(|wire| wire.model))
 }
 
 async fn ask(model: Arc<dyn ChatModel>) -> Result<ChatResponse> {
@@ -102,9 +86,9 @@ fn reasoning(message: &Message) -> String {
 
 #[tokio::test]
 async fn each_format_scripts_reasoning_text_parallel_calls_and_usage() {
-    for format in formats() {
+    for (format, model) in formats() {
         let server = ReplayServer::start([format.answer.split_every(7)]).await.unwrap();
-        let answer = ask((format.model)(&server.url())).await.unwrap();
+        let answer = ask(model(&server.url())).await.unwrap();
         assert_eq!(answer.text(), "Let me look.", "{}", format.name);
         assert_eq!(reasoning(answer.message()), "Hm.", "{}", format.name);
         let calls: Vec<(&str, Value)> = answer
@@ -120,9 +104,9 @@ async fn each_format_scripts_reasoning_text_parallel_calls_and_usage() {
 
 #[tokio::test]
 async fn each_format_scripts_an_error_after_text() {
-    for format in formats() {
+    for (format, model) in formats() {
         let server = ReplayServer::start([format.broken]).await.unwrap();
-        let error = ask((format.model)(&server.url())).await.unwrap_err();
+        let error = ask(model(&server.url())).await.unwrap_err();
         assert!(error.to_string().starts_with("the provider failed"), "{}: {error}", format.name);
         let partial = error.partial().map(ChatResponse::text).unwrap_or_default();
         assert_eq!(partial, "Let me look.", "{}", format.name);

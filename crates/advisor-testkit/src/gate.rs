@@ -71,11 +71,6 @@ impl Gate {
         self.state.borrow().reached
     }
 
-    /// Checks whether the gate has been released.
-    pub fn is_released(&self) -> bool {
-        self.state.borrow().released
-    }
-
     async fn until(&self, condition: impl FnMut(&State) -> bool + Send) {
         let mut states = self.state.subscribe();
         // The sender lives in `self`, so the channel cannot close while we wait.
@@ -93,7 +88,7 @@ impl fmt::Debug for Gate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Gate")
             .field("reached", &self.is_reached())
-            .field("released", &self.is_released())
+            .field("released", &self.state.borrow().released)
             .finish()
     }
 }

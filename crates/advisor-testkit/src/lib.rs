@@ -10,12 +10,10 @@
 //! | record events, and check their order | [`Journal`] |
 //! | check that the chunks of a stream are well-formed | [`StreamValidator`] |
 //! | find what a provider would refuse in a transcript | [`validate_transcript`] |
-//! | record the work of an advisor, of a model, or of a whole turn | [`JournalAdvisor`], [`JournalModel`], [`Journal::record_chunk`] |
 //! | embed texts without a network, by their words | [`WordEmbeddings`] |
 //! | describe a tool to a model | [`DescribedTool`] |
 //! | cut bytes in every way a network may | [`split`] |
 
-mod answer_of;
 mod described_tool;
 mod gate;
 mod journal;
@@ -29,16 +27,13 @@ mod transcript;
 mod transcript_validator;
 mod word_embeddings;
 
-pub use answer_of::answer_of;
 pub use described_tool::DescribedTool;
 pub use gate::Gate;
-pub use journal::{Event, Journal, JournalAdvisor, JournalModel, OutOfOrder};
+pub use journal::Journal;
 pub use replay::{Framing, ReceivedRequest, ReplayServer, Reply, Step};
-pub use scripted::{Answer, ReceivedPrompt, ScriptedModel};
+pub use scripted::{Answer, ReceivedPrompt, ScriptedModel, answer_of};
 #[cfg(feature = "stores")]
-pub use stores::{
-    Around, Asked, FaultStore, Faults, JournalSink, JournalStore, StoreAround, StoreFault, Work,
-};
+pub use stores::{Around, Asked, FaultStore, Faults, JournalStore, StoreAround, StoreFault, Work};
 pub use stream_validator::{StreamValidator, StreamViolation};
 pub use transcript::ChatTranscript;
 pub use transcript_validator::{TranscriptError, validate_transcript};

@@ -1,8 +1,8 @@
 //! Deterministic splitting of bytes.
 //!
 //! A network may cut a body anywhere: inside a line ending, inside a character, between two events. A decoder
-//! is correct if every way of cutting gives the same result. These functions produce the ways: all cuts into
-//! two pieces ([`every_split`]), many random ones ([`random_splits`]), or one at chosen offsets ([`pieces`]).
+//! is correct if every way of cutting gives the same result. These functions produce the ways: many random ones
+//! ([`random_splits`]), or one at chosen offsets ([`pieces`]).
 //!
 //! # The random numbers
 //!
@@ -43,23 +43,6 @@ pub fn pieces<'a>(bytes: &'a [u8], offsets: &[usize]) -> Vec<&'a [u8]> {
         pieces.push(rest);
     }
     pieces
-}
-
-/// Returns every way to cut `bytes` in two: at 0, 1, … and at the end, so one more than there are bytes.
-///
-/// The first has an empty left side and the last an empty right side: a decoder must accept an empty read, too.
-///
-/// ```
-/// use advisor_testkit::split::every_split;
-///
-/// let whole = "naïve".as_bytes();
-/// for (left, right) in every_split(whole) {
-///     assert_eq!([left, right].concat(), whole);
-/// }
-/// assert_eq!(every_split(whole).count(), whole.len() + 1);
-/// ```
-pub fn every_split(bytes: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
-    (0..=bytes.len()).filter_map(move |offset| bytes.split_at_checked(offset))
 }
 
 /// One way to cut bytes, and the seed that reproduces it.
@@ -180,13 +163,6 @@ mod tests {
         assert_eq!(pieces(b"abcdef", &[4, 2, 2, 0, 6, 70]), [&b"ab"[..], b"cd", b"ef"]);
         assert_eq!(pieces(b"abc", &[]), [b"abc"]);
         assert!(pieces(b"", &[0, 1]).is_empty());
-    }
-
-    #[test]
-    fn every_split_has_the_empty_sides_too() {
-        let splits: Vec<_> = every_split(b"ab").collect();
-        assert_eq!(splits, [(&b""[..], &b"ab"[..]), (&b"a"[..], &b"b"[..]), (&b"ab"[..], &b""[..])]);
-        assert_eq!(every_split(b"").count(), 1);
     }
 
     #[test]

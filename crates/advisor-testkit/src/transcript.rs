@@ -13,8 +13,7 @@ const CREATED: u64 = 1_700_000_000;
 /// Each method appends one event, unless it documents otherwise. The events are those of a well-behaved server.
 /// The role comes first, `index` is on every fragment of a tool call, and `id`, `type` and `name` come once.
 /// `finish_reason` has a separate event, usage comes in an event without choices, and `[DONE]` is last. For the
-/// quirks of other servers, use [`delta`](Self::delta), [`raw`](Self::raw), [`raw_bytes`](Self::raw_bytes) and
-/// [`comment`](Self::comment).
+/// quirks of other servers, use [`delta`](Self::delta), [`raw`](Self::raw) and [`raw_bytes`](Self::raw_bytes).
 ///
 /// # Example
 ///
@@ -32,7 +31,6 @@ const CREATED: u64 = 1_700_000_000;
 /// ```
 #[derive(Clone, Debug)]
 pub struct ChatTranscript {
-    id: String,
     model: String,
     has_role: bool,
     body: Vec<u8>,
@@ -41,14 +39,7 @@ pub struct ChatTranscript {
 impl ChatTranscript {
     /// Creates an empty body whose chunks name this model.
     pub fn new(model: impl Into<String>) -> Self {
-        Self { id: "chatcmpl-1".to_owned(), model: model.into(), has_role: false, body: Vec::new() }
-    }
-
-    /// Sets the `id` of later chunks; the default is `chatcmpl-1`.
-    #[must_use]
-    pub fn with_id(mut self, id: impl Into<String>) -> Self {
-        self.id = id.into();
-        self
+        Self { model: model.into(), has_role: false, body: Vec::new() }
     }
 
     /// Appends a fragment of the answer's text.
@@ -70,25 +61,15 @@ impl ChatTranscript {
         self.with_role().delta(json!({ "refusal": text }))
     }
 
-    /// Appends a tool call: one event with its id and name, then one for each piece of its arguments.
+    /// Appends a tool call: one event with its id and name, then one for each piece of its arguments. Further pieces, as
+    /// of interleaved calls, are [`delta`](Self::delta)s.
     #[must_use]
     pub fn tool_call(self, index: i64, id: &str, name: &str, arguments: &[&str]) -> Self {
-        let start = self.tool_call_start(index, id, name);
-        arguments.iter().fold(start, |transcript, piece| transcript.tool_call_arguments(index, piece))
-    }
-
-    /// Appends the first event of a tool call: id and name, no arguments yet. With
-    /// [`tool_call_arguments`](Self::tool_call_arguments), calls can be interleaved.
-    #[must_use]
-    pub fn tool_call_start(self, index: i64, id: &str, name: &str) -> Self {
-        self.tool_call_whole(index, id, name, "")
-    }
-
-    /// Appends a further piece of a tool call's arguments.
-    #[must_use]
-    pub fn tool_call_arguments(self, index: i64, piece: &str) -> Self {
-        let call = json!({ "index": index, "function": { "arguments": piece } });
-        self.delta(json!({ "tool_calls": [call] }))
+        let start = self.tool_call_whole(index, id, name, "");
+        arguments.iter().fold(start, |transcript, piece| {
+            let call = json!({ "index": index, "function": { "arguments": piece } });
+            transcript.delta(json!({ "tool_calls": [call] }))
+        })
     }
 
     /// Appends a whole tool call in one event, as many servers send it.
@@ -146,12 +127,6 @@ impl ChatTranscript {
         self
     }
 
-    /// Appends a comment line, which servers send to keep the connection alive.
-    #[must_use]
-    pub fn comment(self, text: &str) -> Self {
-        self.raw_bytes(format!(": {text}\n\n"))
-    }
-
     /// Returns the body with `data: [DONE]` at its end.
     pub fn done(self) -> Bytes {
         self.raw_bytes("data: [DONE]\n\n").without_done()
@@ -178,7 +153,7 @@ impl ChatTranscript {
 
     fn chunk(&self, choices: &Value) -> Value {
         json!({
-            "id": self.id,
+            "id": "chatcmpl-1",
             "object": "chat.completion.chunk",
             "created": CREATED,
             "model": self.model,

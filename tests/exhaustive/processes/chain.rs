@@ -4,8 +4,8 @@ use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use advisor_chain::Prompt;
 use advisor_chain::tools::{ClientSideCall, PolicyAction, ToolPolicy, ToolRule};
-use advisor_chain::{Prompt, ToolDefinition};
 use advisor_testkit::ReceivedPrompt;
 use advisor_tests::prelude::*;
 use serde::{Deserialize, Serialize};

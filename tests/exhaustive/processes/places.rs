@@ -1,6 +1,5 @@
 //! Places of conversations, which several processes can open.
 
-use std::io::Write as _;
 use std::path::PathBuf;
 
 use advisor_chain::postgres::PostgresStore;
@@ -10,6 +9,7 @@ use advisor_chain::redis::RedisServer;
 use advisor_chain::redis::RedisStore;
 use advisor_chain::redis::redis::{Client, cmd};
 use advisor_tests::prelude::*;
+use advisor_tests::stores::server;
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
@@ -51,14 +51,14 @@ impl Place {
 
     /// A schema, or nothing where there is no server.
     pub(crate) fn postgres() -> Option<Self> {
-        let url = server("ADVISOR_POSTGRES_URL", "PostgreSQL")?;
+        let url = server("ADVISOR_POSTGRES_URL")?;
         let schema = format!("test_{}", name().replace('-', "_"));
         Some(Self { address: Address::Postgres { url, schema }, folder: tempfile::tempdir().unwrap() })
     }
 
     /// A prefix, or nothing where there is no server.
     pub(crate) fn redis() -> Option<Self> {
-        let url = server("ADVISOR_REDIS_URL", "Redis")?;
+        let url = server("ADVISOR_REDIS_URL")?;
         let prefix = format!("test:{}", name());
         Some(Self { address: Address::Redis { url, prefix }, folder: tempfile::tempdir().unwrap() })
     }
@@ -88,18 +88,6 @@ impl Place {
 fn pool(url: &str) -> Pool {
     let manager = Manager::new(url.parse().unwrap(), NoTls);
     Pool::builder(manager).max_size(2).build().unwrap()
-}
-
-/// The address of a server, or nothing where there is none.
-fn server(variable: &str, what: &str) -> Option<String> {
-    let url = std::env::var(variable).ok().filter(|url| !url.is_empty());
-    if url.is_none() {
-        let required = std::env::var("ADVISOR_REQUIRE_SERVERS").is_ok_and(|required| required == "1");
-        assert!(!required, "ADVISOR_REQUIRE_SERVERS=1, but {variable} names no server");
-        // Not `eprintln!`, which the test harness keeps to itself when the test passes.
-        let _ = writeln!(std::io::stderr(), "left out: no {what} server; name one in {variable}");
-    }
-    url
 }
 
 /// A name that no other test uses.

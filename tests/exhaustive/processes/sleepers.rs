@@ -79,9 +79,9 @@ fn sleep_at_every_point(what: &str, place: Option<Place>, refusal: &str) {
 fn holding(places: &[String]) -> Range<usize> {
     let first = |name| places.iter().position(|place| place == name);
     let last = |name| places.iter().rposition(|place| place == name);
-    let append = "store, after it appended";
-    let from = first("store, after it gave a lease").or_else(|| first(append));
-    let to = last("store, before it takes back a lease").or_else(|| last(append));
+    let append = "AfterAppend";
+    let from = first("AfterLease").or_else(|| first(append));
+    let to = last("BeforeLeaseEnds").or_else(|| last(append));
     from.unwrap()..to.unwrap()
 }
 

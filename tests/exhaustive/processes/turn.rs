@@ -64,7 +64,7 @@ pub(crate) async fn run(job: Job) {
         _ => {}
     }
     points.pass("at the end").await.unwrap();
-    let places = points.passed().iter().map(ToString::to_string).collect();
+    let places = points.passed().iter().map(|place| format!("{place:?}")).collect();
     tell(&Report::Over { places });
 }
 
@@ -120,7 +120,7 @@ fn teller(
         let new = events.iter().skip(told.swap(events.len(), Ordering::Relaxed));
         new.filter_map(report).for_each(|report| tell(&report));
         if let Some(stop) = stop.filter(|stop| stop.point == point) {
-            tell(&Report::At { point, place: place.to_string() });
+            tell(&Report::At { point, place: format!("{place:?}") });
             if stop.stands {
                 stand();
             }

@@ -2,7 +2,7 @@
 
 use advisor_tests::prelude::*;
 
-use crate::schedules::leaves::{Seen, YieldingStore, chain};
+use crate::schedules::leaves::{Seen, chain, yielding};
 
 pub(crate) fn key() -> ConversationKey {
     ConversationKey::new("c").unwrap()
@@ -53,7 +53,7 @@ pub(crate) async fn check(store: &InMemoryStore, acknowledged: &[usize], seen: &
     // A copy, as leases of turns that were dropped are still to end.
     let copy = InMemoryStore::new();
     copy_log(&log, &copy).await;
-    let memory = ChatMemoryAdvisor::new(YieldingStore::new(copy));
+    let memory = ChatMemoryAdvisor::new(yielding(copy));
     let next = chain(&memory, Phase::Round, seen).prompt().user("next").conversation(key());
     assert_eq!(next.call().await.unwrap().text(), "Done: next", "M6");
 }

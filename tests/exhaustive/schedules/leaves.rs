@@ -1,125 +1,53 @@
 //! `YieldingStore`, and a model and tools that yield to other tasks wherever they wait.
 
-use advisor_chain::memory::store::{FencingToken, Leases, Page, Snapshot};
-use advisor_chain::{ToolDefinition, client};
-use advisor_testkit::ReceivedPrompt;
+use advisor_chain::client;
+use advisor_chain::memory::store::FencingToken;
+use advisor_testkit::{Around, Asked, ReceivedPrompt, StoreAround, Work};
 use advisor_tests::prelude::*;
 use shuttle::future::yield_now;
 
 /// A store whose operations yield to other tasks, before and after their effect. With leases, only the holder
 /// of the last one may write. Clones share everything.
-#[derive(Clone)]
-pub(crate) struct YieldingStore {
-    store: InMemoryStore,
-    /// The last token that was handed out.
-    last: Arc<Mutex<Option<FencingToken>>>,
+pub(crate) type YieldingStore = StoreAround<InMemoryStore, Yielding>;
+
+pub(crate) fn yielding(store: InMemoryStore) -> YieldingStore {
+    StoreAround::with(Arc::new(store), Yielding::default())
 }
 
-impl YieldingStore {
-    pub(crate) fn new(store: InMemoryStore) -> Self {
-        Self { store, last: Arc::default() }
-    }
+#[derive(Default)]
+pub(crate) struct Yielding(Mutex<Right>);
 
-    /// Appends at once: no other task runs between the checks here.
-    async fn append_by_right(
-        &self,
-        key: &ConversationKey,
-        expected: Version,
-        batch: Batch,
-    ) -> Result<Version, StoreError> {
-        let (before, token) = (self.store.load(key, ReadRange::LastEntries(0)).await?.version, batch.token);
-        let appended = self.store.append(key, expected, batch).await;
-        if self.store.leases().is_some() && appended.as_ref().is_ok_and(|version| *version > before) {
-            assert_eq!(token, *self.last.lock().unwrap(), "M3: who has lost the right has written");
-        }
-        appended
-    }
+/// Who may write.
+#[derive(Default)]
+struct Right {
+    /// The conversation's version after the last append.
+    version: Version,
+    /// The token of the last append.
+    token: Option<FencingToken>,
+    /// Whether a lease was granted since.
+    granted: bool,
+}
 
-    async fn run<T>(&self, work: impl Future<Output = T>) -> T {
+#[async_trait]
+impl Around for Yielding {
+    async fn around(&self, asked: Asked<'_>, work: Work<'_>) -> Result<Option<Version>, StoreError> {
         yield_now().await;
         let done = work.await;
+        if let Ok(version) = &done {
+            let mut right = self.0.lock().unwrap();
+            match (asked, version) {
+                (Asked::Acquire, _) => right.granted = true,
+                (Asked::Append(batch), Some(version)) if *version > right.version => {
+                    let may =
+                        if right.granted { batch.token > right.token } else { batch.token == right.token };
+                    assert!(may, "M3: who has lost the right has written");
+                    *right = Right { version: *version, token: batch.token, granted: false };
+                }
+                _ => {}
+            }
+        }
         yield_now().await;
         done
-    }
-}
-
-#[async_trait]
-impl ConversationStore for YieldingStore {
-    async fn load(&self, key: &ConversationKey, range: ReadRange) -> Result<Snapshot, StoreError> {
-        self.run(self.store.load(key, range)).await
-    }
-
-    async fn load_branch(
-        &self,
-        key: &ConversationKey,
-        tip: EntryId,
-        range: ReadRange,
-    ) -> Result<Snapshot, StoreError> {
-        self.run(self.store.load_branch(key, tip, range)).await
-    }
-
-    async fn read(
-        &self,
-        key: &ConversationKey,
-        after: EntryId,
-        limit: usize,
-    ) -> Result<Vec<Entry>, StoreError> {
-        self.run(self.store.read(key, after, limit)).await
-    }
-
-    async fn append(
-        &self,
-        key: &ConversationKey,
-        expected: Version,
-        batch: Batch,
-    ) -> Result<Version, StoreError> {
-        self.run(self.append_by_right(key, expected, batch)).await
-    }
-
-    async fn delete(&self, key: &ConversationKey) -> Result<(), StoreError> {
-        self.run(self.store.delete(key)).await
-    }
-
-    async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>, StoreError> {
-        self.run(self.store.list(page)).await
-    }
-
-    fn leases(&self) -> Option<&dyn Leases> {
-        self.store.leases().is_some().then_some(self)
-    }
-}
-
-#[async_trait]
-impl Leases for YieldingStore {
-    async fn acquire(
-        &self,
-        key: &ConversationKey,
-        turn: &TurnId,
-        ttl: Duration,
-        takeover_from: Option<FencingToken>,
-        waits: bool,
-    ) -> Result<FencingToken, StoreError> {
-        let acquired = async {
-            let acquired = self.store.acquire(key, turn, ttl, takeover_from, waits).await;
-            if let Ok(token) = &acquired {
-                *self.last.lock().unwrap() = Some(*token);
-            }
-            acquired
-        };
-        self.run(acquired).await
-    }
-
-    async fn renew(
-        &self,
-        key: &ConversationKey,
-        token: FencingToken,
-        ttl: Duration,
-    ) -> Result<(), StoreError> {
-        self.run(self.store.renew(key, token, ttl)).await
-    }
-
-    async fn release(&self, key: &ConversationKey, token: FencingToken) -> Result<(), StoreError> {
-        self.run(self.store.release(key, token)).await
     }
 }
 

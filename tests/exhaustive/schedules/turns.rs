@@ -4,7 +4,7 @@ use advisor_tests::prelude::*;
 use shuttle::future::spawn;
 
 use crate::schedules::check::{check, key, said_in, turn_id};
-use crate::schedules::leaves::{Seen, YieldingStore, chain};
+use crate::schedules::leaves::{Seen, chain, yielding};
 use crate::schedules::time::Time;
 use crate::schedules::{Tally, explore};
 
@@ -32,7 +32,7 @@ pub(crate) fn memories(
 ) -> (InMemoryStore, Vec<ChatMemoryAdvisor>) {
     let store = InMemoryStore::new();
     let store = if shared == Shared::Leases { store.with_leases() } else { store };
-    let yielding = YieldingStore::new(store.clone());
+    let yielding = yielding(store.clone());
     let memory = || {
         let memory = ChatMemoryAdvisor::new(yielding.clone());
         memory.with_on_busy(on_busy).with_lease_ttl(LEASE)

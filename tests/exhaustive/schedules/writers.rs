@@ -6,7 +6,7 @@ use shuttle::future::spawn;
 
 use crate::schedules::check::{key, log_of, turn_id};
 use crate::schedules::explore;
-use crate::schedules::leaves::YieldingStore;
+use crate::schedules::leaves::{YieldingStore, yielding};
 
 const WRITERS: usize = 3;
 const BATCHES: u32 = 3;
@@ -40,7 +40,7 @@ async fn write(store: YieldingStore, writer: usize) {
 fn law_m3_concurrent_writers_leave_each_batch_once_whole() {
     explore("writers", |_time| async {
         let store = InMemoryStore::new();
-        let writers = (0..WRITERS).map(|writer| spawn(write(YieldingStore::new(store.clone()), writer)));
+        let writers = (0..WRITERS).map(|writer| spawn(write(yielding(store.clone()), writer)));
         for writer in writers.collect::<Vec<_>>() {
             writer.await.unwrap();
         }

@@ -17,7 +17,7 @@ fn submit(by: usize, what: What, stop: Option<(usize, How)>) -> Operation {
 
 /// Checks the sequence with memory in both places.
 fn try_sequence(operations: &[Operation]) {
-    for memory in [Phase::Round, Phase::Turn] {
+    for memory in PLACES {
         let setup = Setup { memory, on_busy: OnBusy::Reject, leases: false };
         let case = Case { setup, operations: operations.to_vec() };
         let outcome = in_runtime(world::run(&case, Arc::new(InMemoryStore::new())));
@@ -39,7 +39,7 @@ fn turn_of_deleted_conversation_writes_nothing_into_next() {
 /// The dead process has the lease of the suspended turn, so this turn may leave no trace.
 #[test]
 fn conversation_survives_process_death_before_closing_previous_turn() {
-    for memory in [Phase::Round, Phase::Turn] {
+    for memory in PLACES {
         let setup = Setup { memory, on_busy: OnBusy::InterruptPrevious, leases: true };
         for after in 1..=ASKED {
             let operations = vec![
@@ -100,7 +100,7 @@ fn repeated_undone_tool_answer_stays_undone() {
 
 #[test]
 fn undone_turn_stays_undone_in_next_conversation() {
-    for memory in [Phase::Round, Phase::Turn] {
+    for memory in PLACES {
         for after in 7..=11 {
             let operations = vec![
                 submit(1, NEW, Some((0, How::Stand))),

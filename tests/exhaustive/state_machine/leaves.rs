@@ -1,6 +1,5 @@
 //! `Leaves`: the model and the tools of all processes, and `Seen`, their records.
 
-use advisor_chain::ToolDefinition;
 use std::sync::atomic::AtomicBool;
 
 use advisor_tests::prelude::*;

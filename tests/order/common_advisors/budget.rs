@@ -1,9 +1,9 @@
 //! `Budget`: a turn ends once an account of tokens or money is spent: of the turn, of the tenant, or of all.
 
-use advisor_chain::advisors::{Budget, Money, OnUnknownCost, Price, Prices};
+use advisor_chain::advisors::{Budget, Money, Price, Prices};
 use advisor_tests::prelude::*;
 
-use crate::common_advisors::support::{PLACES, Setting, looks, says, tool};
+use crate::common_advisors::support::{Setting, looks, says, tool};
 
 fn limit_of(response: &ChatResponse) -> String {
     match &response.finish().reason {
@@ -153,50 +153,4 @@ async fn law_o5_unknown_cost_ends_the_turn() {
             assert_eq!(budget.accounts()[0].1.tokens, counted);
         }
     }
-}
-
-#[tokio::test]
-async fn unknown_cost_may_be_ignored() {
-    let model = ScriptedModel::new([Answer::from_text("Yes."), says("Yes.", 10)]);
-    let budget = Budget::for_all()
-        .with_tokens(10)
-        .with_money(Money::from_cents(1), Prices::new())
-        .with_on_unknown_cost(OnUnknownCost::Ignore);
-    let client = ChatClient::builder(model).advisor(budget.clone()).build().unwrap();
-    for _ in 0..2 {
-        assert_eq!(client.prompt().user("?").call().await.unwrap().text(), "Yes.");
-    }
-    assert_eq!(budget.accounts()[0].1.tokens, 10);
-}
-
-/// Two budgets count apart, and the refusal of one costs the other nothing.
-#[tokio::test]
-async fn budgets_of_a_chain_are_independent() {
-    let model = ScriptedModel::from_fn(|_| says("Yes.", 60));
-    let prices = Prices::new().with("*", Price::per_million(Money::from_cents(1), Money::from_cents(1)));
-    let outer = Budget::for_all().with_money(Money::from_cents(100), prices).with_name("money");
-    let inner = Budget::for_each_tenant().with_tokens(60).with_name("tenants");
-    let client = ChatClient::builder(model).advisor(outer.clone()).advisor(inner.clone()).build().unwrap();
-    client.prompt().user("?").call().await.unwrap();
-    let refused = client.prompt().user("?").call().await.unwrap();
-    assert_eq!(limit_of(&refused), "the budget of 60 tokens for one tenant");
-    assert_eq!((outer.accounts()[0].1.tokens, inner.accounts()[0].1.tokens), (60, 60));
-}
-
-/// An advisor that answers in place of the model costs nothing, and the plan shows the place of the budget.
-#[tokio::test]
-async fn only_calls_of_the_model_count() {
-    let model = ScriptedModel::new([]);
-    let budget = Budget::for_all().with_tokens(1);
-    let closed =
-        from_fn("closed", |request: ChatRequest, _| async move { Ok(request.answer("We are closed.")) });
-    let client = ChatClient::builder(model)
-        .advisor(budget.clone())
-        .advisor_in(Phase::ModelCall, closed)
-        .build()
-        .unwrap();
-    assert_eq!(client.prompt().user("?").call().await.unwrap().text(), "We are closed.");
-    assert_eq!(budget.accounts()[0].1.tokens, 0);
-    let plan = client.explain().to_string();
-    assert!(plan.find("closed") < plan.find("budget"), "{plan}");
 }

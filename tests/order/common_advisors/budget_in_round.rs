@@ -4,7 +4,7 @@ use advisor_chain::advisors::{Budget, Retry};
 use advisor_examples::advisors::ask_again;
 use advisor_tests::prelude::*;
 
-use crate::common_advisors::support::{PLACES, Setting, looks, refused, says};
+use crate::common_advisors::support::{Setting, looks, refused, says};
 
 /// An advisor that asks again within a round does not reach the model once the budget is spent.
 #[tokio::test]
@@ -52,17 +52,4 @@ async fn law_t3_spent_budget_allows_one_last_answer_only() {
         assert_eq!((error.kind(), model.calls()), (ErrorKind::InvalidOutput, 3), "{error}");
         assert!(error.to_string().contains("it reached the budget of 100 tokens"), "{error}");
     }
-}
-
-/// The budget may be reached in the last round of a limit of rounds, which has no tools either.
-#[tokio::test]
-async fn law_t3_budget_reached_in_the_last_answer_allows_no_other() {
-    let model = ScriptedModel::from_fn(|_| says("Oslo", 200));
-    let limits = ToolLimits::default().with_rounds(1);
-    let tools = ToolCallAdvisor::builder();
-    let tools = tools.limits(limits.with_on_limit(OnLimit::AnswerWithoutTools)).build().unwrap();
-    let budget = Budget::for_each_turn().with_tokens(100);
-    let client = ChatClient::builder(model.clone()).advisor(tools).advisor(budget).build().unwrap();
-    client.prompt().user("How many?").entity::<u32>().await.unwrap_err();
-    assert_eq!(model.calls(), 1);
 }

@@ -1,8 +1,6 @@
 //! The advisors at every await point of the crash kit. Its answers have no token counts, so the budget ignores that.
 
-use advisor_chain::Phase;
 use advisor_chain::advisors::{Budget, InMemoryQuestions, OnUnknownCost, PrefixWatch, RateLimit, Retry};
-use advisor_chain::chain::AdvisorRole;
 use advisor_chain::chain::Backoff;
 use advisor_conformance::crash::Leaves;
 use advisor_conformance::{crash_points_of_advisor, crash_points_of_chain};
@@ -61,33 +59,4 @@ mod all_with_memory_outside {
         let client = client.advisor(super::ResponseCache::new()).advisor(leaves.tool_loop().build()?);
         client.advisor_in(super::Phase::Turn, leaves.memory()).build()
     });
-}
-
-/// Counts each answer as 10 tokens, which the model did not report.
-fn counts_tokens() -> impl StreamAdvisor {
-    from_fn("counts", |request: ChatRequest, next: AdvisorChain| async move {
-        Ok(next.next_stream(request).await?.on_completed(|response| async move {
-            Ok(response.with_usage(Some(advisor_chain::messages::Usage::new(9, 1))))
-        }))
-    })
-    .with_placement(Placement { phase: Phase::ModelCall, role: AdvisorRole::BesideModel })
-}
-
-mod a_budget_that_ends_each_turn_after_two_rounds {
-    super::crash_points_of_chain!(|leaves: &super::Leaves| {
-        let client = leaves.client().advisor(super::budget().with_tokens(20)).advisor(super::counts_tokens());
-        client.advisor(leaves.tool_loop().build()?).advisor(leaves.memory()).build()
-    });
-}
-
-/// The limit in the scenarios above is reached: the second round ends the turn.
-#[tokio::test]
-async fn budget_of_the_crash_kit_is_reached() {
-    use crate::common_advisors::support::Setting;
-    let asks = || Answer::from_calls([("c1", "look", "{}")]);
-    let model = ScriptedModel::new([asks(), asks()]);
-    let mut setting = Setting::new(&model, Phase::Round, OnLimit::EndTurn);
-    setting.client = setting.client.advisor(budget().with_tokens(20)).advisor(counts_tokens());
-    let turn = setting.client.build().unwrap().prompt().user("go").conversation("c").call().await.unwrap();
-    assert!(matches!(turn.finish().reason, FinishReason::Limit(_)));
 }

@@ -2,9 +2,10 @@
 
 use advisor_chain::Prompt;
 use advisor_chain::advisors::{PrefixChange, PrefixWatch};
+use advisor_tests::log::Log;
 use advisor_tests::prelude::*;
 
-use crate::common_advisors::support::{Log, PLACES, Setting, looks, says, tool};
+use crate::common_advisors::support::{Setting, looks, says, tool};
 
 type Changes = Arc<Mutex<Vec<PrefixChange>>>;
 
@@ -92,26 +93,6 @@ async fn conversations_and_turns_are_compared_with_themselves() {
     assert_eq!((ask(Some("a"), "1").await, ask(Some("b"), "3").await), (0, 1));
     assert_eq!((ask(None, "4").await, ask(None, "5").await), (0, 0), "two turns");
     assert_eq!(ask(Some("a"), "6").await, 0, "it is forgotten");
-}
-
-/// A change between the rounds of one turn.
-#[tokio::test]
-async fn advisor_that_changes_each_round_is_found() {
-    let (watch, changes) = watch();
-    let model = ScriptedModel::new([looks(10), says("Done.", 10)]);
-    let mut setting = Setting::new(&model, Phase::Round, OnLimit::EndTurn);
-    let mut round = 0;
-    let clock = Arc::new(Mutex::new(move || {
-        round += 1;
-        round
-    }));
-    let clock = from_fn("clock", move |request: ChatRequest, next: AdvisorChain| {
-        let time = (clock.lock().unwrap())();
-        async move { next.next_stream(request.with_system(format!("It is {time}."))).await }
-    });
-    setting.client = setting.client.advisor(watch).advisor_in(Phase::ModelCall, clock);
-    ask(setting.client.build().unwrap().prompt().user("go").conversation("c1")).await;
-    assert_eq!(seen(&changes), [(true, false, None)]);
 }
 
 #[tokio::test]

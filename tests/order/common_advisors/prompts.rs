@@ -3,7 +3,7 @@
 use advisor_chain::advisors::{PromptTemplate, ReReading, SystemTemplate, TemplateValues};
 use advisor_tests::prelude::*;
 
-use crate::common_advisors::support::{PLACES, Setting, looks, says};
+use crate::common_advisors::support::{Setting, looks, says};
 
 /// Each request has the rendered text once, and memory has it never.
 #[tokio::test]

@@ -1,12 +1,11 @@
 //! `RateLimit`: bounds calls in any span and at once, for all or each tenant; each end gives its place back.
 
-use advisor_chain::advisors::{RateLimit, Retry};
-use advisor_chain::chain::Backoff;
+use advisor_chain::advisors::RateLimit;
 use advisor_tests::prelude::*;
 use futures::future::join_all;
 use tokio::time::{Instant, timeout};
 
-use crate::common_advisors::support::{PLACES, Setting, looks, refused, says, tool};
+use crate::common_advisors::support::{Setting, looks, refused, says, tool};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -181,25 +180,6 @@ async fn law_m5_tenants_do_not_wait_for_one_another() {
     assert_eq!(ask("c").await, Ok(()), "an idle tenant makes room");
 }
 
-/// A retry around it waits as long as the limit asks for.
-#[tokio::test(start_paused = true)]
-async fn retry_waits_for_the_rate_limit() {
-    let model = ScriptedModel::from_fn(|_| says("Yes.", 10));
-    let limit = RateLimit::for_all().with_calls(1, 10 * SECOND).with_wait_timeout(Duration::ZERO);
-    let client = ChatClient::builder(model)
-        .advisor(limit)
-        .advisor(Retry::new().with_backoff(Backoff::default()))
-        .build()
-        .unwrap();
-    let plan = client.explain().to_string();
-    assert!(plan.find("retry") < plan.find("rate-limit"), "{plan}");
-    let begin = Instant::now();
-    for _ in 0..2 {
-        client.prompt().user("?").call().await.unwrap();
-    }
-    assert!((10 * SECOND..11 * SECOND).contains(&begin.elapsed()), "{:?}", begin.elapsed());
-}
-
 /// A round that is refused ends the turn with an error, calls are answered, and the next turn works.
 #[tokio::test(start_paused = true)]
 async fn law_m6_refused_round_leaves_a_valid_conversation() {
@@ -216,14 +196,5 @@ async fn law_m6_refused_round_leaves_a_valid_conversation() {
         tokio::time::advance(10 * SECOND).await;
         assert_eq!(ask("on").await.unwrap().text(), "Later.");
         assert_eq!(setting.remembered().await[..3], ["go", "Well. (look)", "= a result"], "{remembers}");
-    }
-}
-
-/// The phase is fixed, since a permit outside the loop would be held while tools run.
-#[test]
-fn place_outside_the_model_calls_is_refused() {
-    for phase in [Phase::Turn, Phase::Round] {
-        let client = ChatClient::builder(ScriptedModel::new([])).advisor_in(phase, RateLimit::for_all());
-        assert_eq!(client.build().unwrap_err().kind(), ErrorKind::Configuration);
     }
 }

@@ -1,10 +1,9 @@
 //! `ResponseCache`: repeats complete answers to equal requests, within a tenant and within bounds.
 
-use advisor_chain::ChatOptions;
 use advisor_chain::advisors::{Budget, OnUnknownCost};
 use advisor_tests::prelude::*;
 
-use crate::common_advisors::support::{PLACES, Setting, looks, says, tool};
+use crate::common_advisors::support::{Setting, looks, says, tool};
 
 /// A model that numbers its answers.
 fn numbered() -> ScriptedModel {
@@ -17,17 +16,6 @@ fn numbered() -> ScriptedModel {
 
 fn client(model: &ScriptedModel, cache: &ResponseCache) -> ChatClient {
     ChatClient::builder(model.clone()).advisor(cache.clone()).build().unwrap()
-}
-
-/// Outside memory the messages of a conversation are not part of the request. Equal questions would have one answer.
-#[test]
-fn law_m5_cache_must_be_inside_memory() {
-    for phase in PLACES {
-        let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
-        let client = ChatClient::builder(numbered()).advisor_in(Phase::Turn, ResponseCache::new());
-        let error = client.advisor_in(phase, memory).build().unwrap_err();
-        assert!(error.to_string().contains("place it in the model-call phase"), "{error}");
-    }
 }
 
 /// Repeated rounds are shown and stored like those of the model, and their tools run again.

@@ -5,7 +5,7 @@ use advisor_chain::chain::Backoff;
 use advisor_tests::prelude::*;
 use tokio::time::{Instant, advance, timeout};
 
-use crate::common_advisors::support::{PLACES, Setting, looks, refused, says};
+use crate::common_advisors::support::{Setting, looks, refused, says};
 
 const SECOND: Duration = Duration::from_secs(1);
 

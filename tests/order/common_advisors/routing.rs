@@ -1,11 +1,10 @@
 //! `RoutedModel`: chooses a model by condition, cost, latency, health and conversation.
 
-use advisor_chain::ChatOptions;
 use advisor_chain::advisors::{Money, Price, Route, RouteOrder, RoutedModel};
 use advisor_tests::prelude::*;
 use tokio::time::{advance, sleep};
 
-use crate::common_advisors::support::{PLACES, Setting, looks, says};
+use crate::common_advisors::support::{Setting, looks, says};
 
 /// A model with a name, which answers after a while.
 struct Named {

@@ -1,13 +1,14 @@
 //! `ResponseCache::with_similar`: similar questions share an answer if everything else is equal.
 
+use advisor_chain::Prompt;
 use advisor_chain::advisors::{InMemoryQuestions, Question, SimilarAnswer, SimilarQuestions};
 use advisor_chain::chain::{Embedding, EmbeddingModel};
 use advisor_chain::messages::{ChatResponse, Text};
-use advisor_chain::{ChatOptions, Prompt};
 use advisor_testkit::WordEmbeddings;
+use advisor_tests::log::Log;
 use advisor_tests::prelude::*;
 
-use crate::common_advisors::support::{Log, looks, says, tool};
+use crate::common_advisors::support::{looks, says, tool};
 
 /// A model that numbers its answers.
 fn numbered() -> ScriptedModel {
@@ -123,17 +124,6 @@ impl SimilarQuestions for Seen {
     async fn forget(&self, _: &str, _: &str) -> Result<()> {
         Ok(())
     }
-}
-
-/// The user did not write the correction of an answer that does not fit.
-#[tokio::test]
-async fn correction_is_no_question() {
-    let (seen, embeddings) = (Arc::<Mutex<Vec<Question>>>::default(), WordEmbeddings::new());
-    let cache = ResponseCache::new().with_similar(embeddings.clone(), Seen(Arc::clone(&seen)), 0.9);
-    let model = ScriptedModel::new(["Many", "7"].map(Answer::from_text));
-    assert_eq!(client(&model, cache).prompt().user("How many?").entity::<u32>().await.unwrap(), 7);
-    let texts: Vec<_> = seen.lock().unwrap().iter().map(|question| question.text.to_string()).collect();
-    assert_eq!((texts.as_slice(), embeddings.calls()), (&["How many?".to_owned()][..], 1));
 }
 
 /// Calls depend on the words of a question, and an incomplete answer answers none.

@@ -1,13 +1,7 @@
-//! `Setting`: a client with a tool and memory in either phase. Also answers of the model, and `Log`.
+//! `Setting`: a client with a tool and memory in either phase. Also answers of the model.
 
-use std::io;
-
+use advisor_tests::lines::short;
 use advisor_tests::prelude::*;
-use tracing::subscriber::DefaultGuard;
-use tracing_subscriber::fmt::MakeWriter;
-
-/// Both places of memory.
-pub(crate) const PLACES: [Phase; 2] = [Phase::Round, Phase::Turn];
 
 /// A client with the tool `look`, which counts its runs, and memory in this phase.
 pub(crate) struct Setting {
@@ -40,16 +34,7 @@ impl Setting {
     pub(crate) async fn remembered(&self) -> Vec<String> {
         let transcript = self.memory.transcript(&ConversationKey::new("c").unwrap()).await.unwrap();
         assert_eq!(validate_transcript(&transcript), [], "{transcript:?}");
-        transcript.iter().map(line).collect()
-    }
-}
-
-/// A message in short: `text`, `text(name)`, `= result`.
-fn line(message: &Message) -> String {
-    let calls: String = message.tool_calls().map(|call| format!("({})", call.name)).collect();
-    match message.tool_result() {
-        Some(result) => format!("= {}", result.text()),
-        None => message.text() + &calls,
+        short(&transcript)
     }
 }
 
@@ -79,41 +64,4 @@ pub(crate) fn says(text: &str, tokens: u64) -> Answer {
 
 pub(crate) fn refused(kind: ErrorKind) -> Answer {
     Answer::refused(Error::new(kind, "refused"))
-}
-
-/// Collects the lines of the log of this thread.
-#[derive(Clone, Default)]
-pub(crate) struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl Log {
-    /// Collects until the guard is dropped.
-    pub(crate) fn start() -> (Self, DefaultGuard) {
-        let log = Self::default();
-        let subscriber = tracing_subscriber::fmt().with_writer(log.clone()).with_ansi(false).finish();
-        (log, tracing::subscriber::set_default(subscriber))
-    }
-
-    /// The lines since the last look.
-    pub(crate) fn take(&self) -> String {
-        String::from_utf8(std::mem::take(&mut *self.0.lock().unwrap())).unwrap()
-    }
-}
-
-impl io::Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl<'a> MakeWriter<'a> for Log {
-    type Writer = Self;
-
-    fn make_writer(&'a self) -> Self {
-        self.clone()
-    }
 }

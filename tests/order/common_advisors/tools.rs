@@ -1,11 +1,10 @@
 //! `OnlyTools`, `tools_fn` and `ToolSearch`: the tools of each round, and calls of others, which do not run.
 
-use advisor_chain::ChatOptions;
 use advisor_chain::advisors::{OnlyTools, ToolSearch};
 use advisor_chain::tools::tools_fn;
 use advisor_tests::prelude::*;
 
-use crate::common_advisors::support::{Log, PLACES, Setting, says, tool};
+use crate::common_advisors::support::{Setting, says, tool};
 
 /// A tool that returns its name.
 fn named(name: &'static str) -> impl Tool {
@@ -113,28 +112,6 @@ async fn required_tool_must_be_allowed() {
     }
 }
 
-/// Tools may change while a turn runs. A call of a tool that was offered in its round runs.
-#[tokio::test]
-async fn tools_of_a_function_change_in_a_turn() {
-    for remembers in PLACES {
-        let model = ScriptedModel::new([calls("one"), calls("one"), calls("two"), says("Done.", 10)]);
-        let setting = Setting::new(&model, remembers, OnLimit::EndTurn);
-        let asked = Arc::<Mutex<usize>>::default();
-        let changing = tools_fn("changing", move |_: ChatRequest| {
-            let mut asked = asked.lock().unwrap();
-            *asked += 1;
-            let set = ToolSet::new().with(named(if *asked == 1 { "one" } else { "two" }));
-            async { Ok(set) }
-        });
-        let client = setting.client.clone().advisor(changing).build().unwrap();
-        client.prompt().user("go").conversation("c").call().await.unwrap();
-        let remembered = setting.remembered().await;
-        assert_eq!(remembered[2], "= one ran", "{remembers}");
-        assert!(remembered[4].starts_with("= there is no tool"), "{remembered:?}");
-        assert_eq!(remembered[6], "= two ran", "{remembers}");
-    }
-}
-
 /// Equal names and errors end the turn before the model is asked.
 #[tokio::test]
 async fn tools_that_cannot_be_added_end_the_turn() {
@@ -185,22 +162,4 @@ async fn found_tools_are_offered_in_the_conversation() {
         // A turn-phase memory gives the loop the conversation, so both places see it.
         assert_eq!(offered(&again), [found], "{remembers}");
     }
-}
-
-/// A turn merges its sets in each round.
-#[test]
-fn foreign_tools_that_are_left_out_are_warned_of_once_per_set() {
-    let of = |origin: Option<&str>| {
-        let mut definition = ToolDefinition::new("look", "Looks.", json!({"type": "object"}));
-        definition.origin = origin.map(Into::into);
-        ToolSet::new().with(FnTool::new(definition, |_: Value| async { Ok("seen") }))
-    };
-    let (own, others) = (of(None), [of(Some("a")), of(Some("b"))]);
-    let (log, _logging) = Log::start();
-    for _ in 0..3 {
-        for other in &others {
-            assert_eq!(own.clone().merged(other).unwrap().len(), 1);
-        }
-    }
-    assert_eq!(log.take().matches("is left out").count(), 2);
 }

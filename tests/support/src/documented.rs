@@ -98,33 +98,7 @@ fn paths(value: &Value, path: &str, found: &mut BTreeSet<String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use advisor_core::{Delta, Error, Finish, FinishReason, MessageAggregator, ToolCallDelta};
     use serde_json::json;
-    use std::collections::VecDeque;
-
-    #[test]
-    fn outline_has_each_block_and_the_end() {
-        let mut aggregator = MessageAggregator::new(1);
-        let mut chunks = VecDeque::new();
-        let mut call = ToolCallDelta::start(0, "c", "look");
-        call.arguments_delta = Some("{}".into());
-        for delta in [
-            Delta::reasoning("Hm"),
-            Delta::text("Hi"),
-            Delta::tool_call(call),
-            Delta::finish(Finish::written(FinishReason::ToolCalls, "tool_use")),
-        ] {
-            aggregator.push(delta, &mut chunks).unwrap();
-        }
-        let partial = aggregator.partial();
-        let response = aggregator.finish(&mut chunks).map_err(Error::from);
-        assert_eq!(outline(&response), ["reasoning Hm", "text Hi", "call look({})", "ToolCalls tool_use"]);
-        let cut = Err(Error::configuration("no").or_partial(partial));
-        assert_eq!(
-            outline(&cut),
-            ["reasoning Hm", "text Hi", "call look({}), unfinished", "error Configuration"]
-        );
-    }
 
     #[test]
     fn paths_lead_through_lists_to_texts() {

@@ -2,7 +2,7 @@
 
 use advisor_chain::tools::{ArgumentTest, Decision, DecisionProblem, PolicyAction, ToolPolicy, ToolRule};
 use advisor_tests::prelude::*;
-use futures::poll;
+use advisor_tests::stores::two_stores;
 
 use crate::approval::process::*;
 
@@ -13,12 +13,12 @@ fn approval(problem: DecisionProblem) -> ErrorKind {
 #[tokio::test]
 async fn turn_is_decided_and_finished_in_another_process() {
     for place in PLACES {
-        let (stores, _folder) = stores().await;
+        let (stores, _folder) = two_stores().await;
         for store in stores {
             let first = Process::new(&store, place, two_payments());
             assert_eq!((first.ask().await, first.runs()), (FinishReason::ToolCalls, 0));
             let other = Process::new(&store, place, done());
-            let pending = other.client.pending_calls("c").await.unwrap();
+            let pending = other.pending().await;
             let shown: Vec<_> = pending.iter().map(|call| call.call.arguments.as_str()).collect();
             assert_eq!(shown, [r#"{"cents":1}"#, r#"{"cents":3}"#]);
             // Decisions travel as JSON.
@@ -29,8 +29,8 @@ async fn turn_is_decided_and_finished_in_another_process() {
             let results = ["c1: paid 1", "c2: seen", "c3: not started: too much"];
             assert_eq!(other.sent(), [&["Pay.", "(c1)(c2)(c3)"][..], &results].concat(), "{place:?}");
             // Nothing waits any more, and nothing runs again.
-            assert_eq!(other.client.pending_calls("c").await.unwrap(), []);
-            let again = other.client.prompt().conversation("c").resume(made).call().await.unwrap_err();
+            assert_eq!(other.pending().await, []);
+            let again = other.resume(made).await.unwrap_err();
             assert_eq!((again.kind(), other.runs()), (ErrorKind::NoClientSideCall, 1));
         }
     }
@@ -41,20 +41,20 @@ async fn changed_arguments_run_and_are_told_to_the_model() {
     let store: Arc<dyn ConversationStore> = Arc::new(InMemoryStore::new());
     let process = Process::new(&store, Phase::Round, then_done(one_payment()));
     process.ask().await;
-    let pending = process.client.pending_calls("c").await.unwrap();
+    let pending = process.pending().await;
     let changed = pending[0].approve_with(json!({"cents": 2})).unwrap();
-    process.client.prompt().conversation("c").resume([changed]).call().await.unwrap();
+    process.resume([changed]).await.unwrap();
     let result = "c1: The call ran with changed arguments: {\"cents\":2}\npaid 2";
     assert_eq!(process.sent(), ["Pay.", "(c1)", result]);
     // Arguments that do not fit are refused, and the call still waits.
     let process = Process::new(&store, Phase::Round, then_done(one_payment()));
     process.ask().await;
-    let pending = process.client.pending_calls("c").await.unwrap();
+    let pending = process.pending().await;
     let wrong = pending[0].approve_with(json!({"cents": "2"})).unwrap();
-    let refused = process.client.prompt().conversation("c").resume([wrong]).call().await.unwrap_err();
+    let refused = process.resume([wrong]).await.unwrap_err();
     assert_eq!((refused.kind(), process.runs()), (approval(DecisionProblem::Arguments), 0), "{refused}");
     assert!(!refused.to_string().contains("\"2\""), "arguments are content: {refused}");
-    process.client.prompt().conversation("c").resume([pending[0].approve().unwrap()]).call().await.unwrap();
+    process.resume([pending[0].approve().unwrap()]).await.unwrap();
     assert_eq!(process.runs(), 1);
 }
 
@@ -86,7 +86,7 @@ async fn law_t5_wrong_decision_runs_nothing() {
     let store: Arc<dyn ConversationStore> = Arc::new(InMemoryStore::new());
     let process = Process::new(&store, Phase::Round, two_payments());
     process.ask().await;
-    let pending = process.client.pending_calls("c").await.unwrap();
+    let pending = process.pending().await;
     let approved = |place: usize| pending[place].approve().unwrap();
     let mut expired = approved(1);
     expired.expires_at = Some(0);
@@ -106,9 +106,9 @@ async fn law_t5_wrong_decision_runs_nothing() {
         (vec![approved(0), unknown.clone()], ErrorKind::NoClientSideCall),
         (vec![approved(0), approved(1), unknown], ErrorKind::NoClientSideCall),
     ] {
-        let refused = process.client.prompt().conversation("c").resume(decisions).call().await.unwrap_err();
+        let refused = process.resume(decisions).await.unwrap_err();
         assert_eq!((refused.kind(), process.runs()), (kind, 0), "{refused}");
-        assert!(!process.client.pending_calls("c").await.unwrap()[0].started);
+        assert!(!process.pending().await[0].started);
     }
     let both = || [approved(0), approved(1)];
     let prompt = || process.client.prompt().conversation("c");
@@ -136,7 +136,7 @@ async fn law_t5_wrong_decision_runs_nothing() {
             bare.build().unwrap().prompt().conversation("c").resume(both()).call().await.unwrap_err();
         assert_eq!(refused.kind(), kind, "{refused}");
     }
-    assert!(process.client.pending_calls("c").await.unwrap().iter().all(|call| !call.started));
+    assert!(process.pending().await.iter().all(|call| !call.started));
     let nowhere = process.client.prompt().resume([approved(0)]).call().await.unwrap_err();
     assert_eq!(nowhere.kind(), ErrorKind::Configuration);
 }
@@ -144,19 +144,16 @@ async fn law_t5_wrong_decision_runs_nothing() {
 #[tokio::test]
 async fn law_t5_two_approvers_run_a_call_once() {
     for place in PLACES {
-        let (stores, _folder) = stores().await;
+        let (stores, _folder) = two_stores().await;
         for store in stores {
             Process::new(&store, place, one_payment()).ask().await;
             let gate = Gate::new();
             let one = Process::waiting(&store, place, done(), Some(gate.clone()));
             let two = Process::new(&store, place, done());
-            let approved = one.client.pending_calls("c").await.unwrap()[0].approve().unwrap();
-            let mut first = Box::pin(one.client.prompt().conversation("c").resume([approved.clone()]).call());
-            while one.runs() == 0 {
-                assert!(poll!(first.as_mut()).is_pending());
-                tokio::task::yield_now().await;
-            }
-            let second = two.client.prompt().conversation("c").resume([approved]).call().await.unwrap_err();
+            let approved = one.pending().await[0].approve().unwrap();
+            let mut first = Box::pin(one.resume([approved.clone()]));
+            one.started(&mut first).await;
+            let second = two.resume([approved]).await.unwrap_err();
             assert_eq!((second.kind(), two.runs()), (ErrorKind::CallAlreadyStarted, 0));
             gate.release();
             assert_eq!(first.await.unwrap().text(), "Done.");
@@ -169,29 +166,19 @@ async fn law_t5_two_approvers_run_a_call_once() {
 #[tokio::test]
 async fn law_t5_call_of_lost_approver_needs_verification() {
     for place in PLACES {
-        let (stores, _folder) = stores().await;
+        let (stores, _folder) = two_stores().await;
         for store in stores {
             Process::new(&store, place, one_payment()).ask().await;
             let one = Process::waiting(&store, place, done(), Some(Gate::new()));
-            let approved = one.client.pending_calls("c").await.unwrap()[0].approve().unwrap();
-            let mut resumed = Box::pin(one.client.prompt().conversation("c").resume([approved]).call());
-            while one.runs() == 0 {
-                assert!(poll!(resumed.as_mut()).is_pending());
-                tokio::task::yield_now().await;
-            }
+            let approved = one.pending().await[0].approve().unwrap();
+            let mut resumed = Box::pin(one.resume([approved]));
+            one.started(&mut resumed).await;
             drop(resumed);
             let next = Process::new(&store, place, done());
-            let pending = next.client.pending_calls("c").await.unwrap();
+            let pending = next.pending().await;
             assert!(pending[0].started);
             // It may have run, so a denial would tell the model something false.
-            let late = next
-                .client
-                .prompt()
-                .conversation("c")
-                .resume([pending[0].deny("no").unwrap()])
-                .call()
-                .await
-                .unwrap_err();
+            let late = next.resume([pending[0].deny("no").unwrap()]).await.unwrap_err();
             assert_eq!(late.kind(), ErrorKind::CallAlreadyStarted);
             next.client.prompt().user("And?").conversation("c").call().await.unwrap();
             let told = format!("c1: {VERIFY_BEFORE_RETRYING}");
@@ -206,10 +193,10 @@ async fn user_message_answers_the_pending_call() {
     let store: Arc<dyn ConversationStore> = Arc::new(InMemoryStore::new());
     let process = Process::new(&store, Phase::Round, then_done(one_payment()));
     process.ask().await;
-    let approved = process.client.pending_calls("c").await.unwrap()[0].approve().unwrap();
+    let approved = process.pending().await[0].approve().unwrap();
     process.client.prompt().user("Never mind.").conversation("c").call().await.unwrap();
     assert!(process.sent()[2].starts_with("c1: not run"), "{:?}", process.sent());
-    let late = process.client.prompt().conversation("c").resume([approved]).call().await.unwrap_err();
+    let late = process.resume([approved]).await.unwrap_err();
     assert_eq!((late.kind(), process.runs()), (ErrorKind::NoClientSideCall, 0));
 }
 
@@ -220,7 +207,7 @@ async fn decision_comes_with_results_and_words_of_the_caller() {
     let both = Answer::from_calls([("c1", "place", "{}"), ("c2", "pay", r#"{"cents":2}"#)]);
     let process = Process::new(&store, Phase::Round, then_done(vec![both]));
     process.ask().await;
-    let pending = process.client.pending_calls("c").await.unwrap();
+    let pending = process.pending().await;
     let here = ToolResult::new(&pending[0].call, vec!["Oslo".into()]);
     let prompt = process.client.prompt().conversation("c").messages([Message::tool(here)]).user("Go ahead.");
     prompt.resume([pending[1].approve().unwrap()]).call().await.unwrap();

@@ -1,14 +1,11 @@
 //! A turn with decisions is memory's turn: it holds the conversation, and its results are stored with its input.
 
-use advisor_chain::Phase;
-use advisor_chain::chain::AdvisorRole;
 use advisor_chain::memory::OnOverflow;
-use advisor_chain::tools::{CallRun, Decision};
-use advisor_testkit::FaultStore;
+use advisor_chain::tools::Decision;
 use advisor_tests::prelude::*;
-use futures::poll;
+use advisor_tests::stores::two_stores;
 
-use crate::approval::process::{PLACES, Process, done, line, one_payment, stores, two_payments};
+use crate::approval::process::{Process, done, line, one_payment, two_payments};
 
 async fn approve_first(client: &ChatClient) -> Decision {
     client.pending_calls("c").await.unwrap()[0].approve().unwrap()
@@ -23,11 +20,8 @@ async fn conversation_is_held_while_approved_tools_run() {
         let gate = Gate::new();
         let one = Process::waiting(&store, place, done(), Some(gate.clone()));
         let approved = approve_first(&one.client).await;
-        let mut first = Box::pin(one.client.prompt().conversation("c").resume([approved.clone()]).call());
-        while one.runs() == 0 {
-            assert!(poll!(first.as_mut()).is_pending());
-            tokio::task::yield_now().await;
-        }
+        let mut first = Box::pin(one.resume([approved.clone()]));
+        one.started(&mut first).await;
         let other = Process::new(&store, place, done());
         for client in [&one.client, &other.client] {
             let asked = client.prompt().user("And?").conversation("c").call().await.unwrap_err();
@@ -49,7 +43,7 @@ async fn law_t5_advisor_outside_memory_prevents_approved_calls() {
         [(Phase::Round, Phase::Turn), (Phase::Round, Phase::Round), (Phase::Turn, Phase::Turn)]
     {
         for answers in [false, true] {
-            let (stores, _folder) = stores().await;
+            let (stores, _folder) = two_stores().await;
             for store in stores {
                 Process::new(&store, place, one_payment()).ask().await;
                 let limiter = from_fn("limiter", move |request: ChatRequest, _: AdvisorChain| async move {
@@ -61,12 +55,11 @@ async fn law_t5_advisor_outside_memory_prevents_approved_calls() {
                 let limiter = limiter.with_placement(Placement { phase, role: AdvisorRole::OutsideMemory });
                 let limited = Process::behind(&store, place, done(), None, |client| client.advisor(limiter));
                 let approved = approve_first(&limited.client).await;
-                let stopped =
-                    limited.client.prompt().conversation("c").resume([approved.clone()]).call().await;
+                let stopped = limited.resume([approved.clone()]).await;
                 assert_eq!((stopped.is_ok(), limited.runs()), (answers, 0), "{place:?} {phase:?}");
-                assert!(!limited.client.pending_calls("c").await.unwrap()[0].started, "{place:?} {phase:?}");
+                assert!(!limited.pending().await[0].started, "{place:?} {phase:?}");
                 let process = Process::new(&store, place, done());
-                process.client.prompt().conversation("c").resume([approved]).call().await.unwrap();
+                process.resume([approved]).await.unwrap();
                 assert_eq!(process.sent(), ["Pay.", "(c1)", "c1: paid 1"], "{place:?} {phase:?}");
             }
         }
@@ -77,13 +70,13 @@ async fn law_t5_advisor_outside_memory_prevents_approved_calls() {
 #[tokio::test]
 async fn law_t5_resumed_turn_continues_with_its_results() {
     for place in PLACES {
-        let (stores, _folder) = stores().await;
+        let (stores, _folder) = two_stores().await;
         for store in stores {
             let gone = Answer::refused(Error::new(ErrorKind::Connection, "gone"));
             let answers = two_payments().into_iter().chain([gone]).chain(done()).collect();
             let process = Process::new(&store, place, answers);
             process.ask().await;
-            let pending = process.client.pending_calls("c").await.unwrap();
+            let pending = process.pending().await;
             let decisions = [pending[0].approve().unwrap(), pending[1].deny("no").unwrap()];
             let resumed =
                 || process.client.prompt().conversation("c").resume(decisions.clone()).turn("resumed").call();
@@ -100,8 +93,7 @@ async fn law_t5_resumed_turn_continues_with_its_results() {
             let results = ["c1: paid 1", "c2: seen", "c3: not started: no"];
             assert_eq!(process.sent(), [&["Pay.", "(c1)(c2)(c3)"][..], &results].concat(), "{place:?}");
             // Under another id, or about other calls, they are too late.
-            let late =
-                process.client.prompt().conversation("c").resume(decisions.clone()).call().await.unwrap_err();
+            let late = process.resume(decisions.clone()).await.unwrap_err();
             assert_eq!(late.kind(), ErrorKind::NoClientSideCall);
             let mut forged = decisions.clone();
             forged[0].key.turn = TurnId::new("another").unwrap();
@@ -123,7 +115,7 @@ async fn law_t5_resumed_turn_continues_with_its_results() {
 #[tokio::test]
 async fn law_t5_turn_that_asks_is_answered_once() {
     for place in PLACES {
-        let (stores, _folder) = stores().await;
+        let (stores, _folder) = two_stores().await;
         for store in stores {
             let process = Process::new(&store, place, two_payments().into_iter().chain(done()).collect());
             let asks = || process.client.prompt().user("Pay.").conversation("c").turn("asks").call();
@@ -139,9 +131,9 @@ async fn law_t5_turn_that_asks_is_answered_once() {
                 let again = process.client.prompt().user("Pay.").conversation("c").turn("asks").call();
                 assert_eq!(described(&again.await.unwrap()), described(&first), "{place:?}");
             }
-            let pending = process.client.pending_calls("c").await.unwrap();
+            let pending = process.pending().await;
             let decisions = pending.iter().map(|call| call.approve().unwrap());
-            process.client.prompt().conversation("c").resume(decisions).call().await.unwrap();
+            process.resume(decisions).await.unwrap();
             let after = asks().await.unwrap();
             assert_eq!(described(&after), described(&first), "{place:?}");
             assert_eq!((process.runs(), process.model.prompts().len()), (2, 2));
@@ -162,12 +154,11 @@ async fn law_t5_no_call_runs_before_the_decided_ones() {
     let cache = cache.with_placement(Placement { phase: Phase::Round, role: AdvisorRole::OutsideMemory });
     let cached = Process::behind(&store, Phase::Round, done(), None, |client| client.advisor(cache));
     let approved = approve_first(&cached.client).await;
-    let refused =
-        cached.client.prompt().conversation("c").resume([approved.clone()]).call().await.unwrap_err();
+    let refused = cached.resume([approved.clone()]).await.unwrap_err();
     assert_eq!((refused.kind(), cached.runs()), (ErrorKind::Configuration, 0), "{refused}");
     // Nothing holds the conversation, and the decision still applies.
     let process = Process::new(&store, Phase::Round, done());
-    process.client.prompt().conversation("c").resume([approved]).call().await.unwrap();
+    process.resume([approved]).await.unwrap();
     assert_eq!(process.sent(), ["Pay.", "(c1)", "c1: paid 1"]);
 }
 
@@ -180,34 +171,15 @@ async fn law_t6_late_result_answers_no_later_call() {
         let gate = Gate::new();
         let one = Process::waiting(&store, place, done(), Some(gate.clone()));
         let approved = approve_first(&one.client).await;
-        let mut first = Box::pin(one.client.prompt().conversation("c").resume([approved]).call());
-        while one.runs() == 0 {
-            assert!(poll!(first.as_mut()).is_pending());
-            tokio::task::yield_now().await;
-        }
+        let mut first = Box::pin(one.resume([approved]));
+        one.started(&mut first).await;
         // Another process knows nothing of it, since the store has no leases.
         let other = Process::new(&store, place, one_payment());
         assert_eq!(other.ask().await, FinishReason::ToolCalls);
         gate.release();
         let late = first.await.unwrap_err();
         assert!(matches!(late.kind(), ErrorKind::StoreConflict { .. }), "{place:?} {late}");
-        assert_eq!(other.client.pending_calls("c").await.unwrap().len(), 1, "the later call still waits");
-    }
-}
-
-/// Of a turn that was answered before, only the calls that wait are the caller's.
-#[tokio::test]
-async fn law_t5_replayed_calls_that_ran_are_not_the_callers() {
-    for place in PLACES {
-        let store: Arc<dyn ConversationStore> = Arc::new(InMemoryStore::new());
-        let process = Process::new(&store, place, two_payments());
-        for _ in 0..2 {
-            let stream = process.client.prompt().user("Pay.").conversation("c").turn("asks").stream();
-            let turn = Arc::clone(stream.turn());
-            let runs = CallRun::from_answer(&turn, &stream.call().await.unwrap()).unwrap();
-            let ids: Vec<_> = runs.iter().map(|run| run.call.id.to_string()).collect();
-            assert_eq!(ids, ["c1", "c3"], "{place:?}");
-        }
+        assert_eq!(other.pending().await.len(), 1, "the later call still waits");
     }
 }
 
@@ -221,11 +193,10 @@ async fn law_t5_turn_that_cannot_begin_runs_no_approved_call() {
         let narrow = narrow.with_on_overflow(OnOverflow::Refuse);
         let process = Process::with_memory(narrow, place, done());
         let approved = approve_first(&process.client).await;
-        let refused =
-            process.client.prompt().conversation("c").resume([approved.clone()]).call().await.unwrap_err();
+        let refused = process.resume([approved.clone()]).await.unwrap_err();
         assert_eq!((refused.kind(), process.runs()), (ErrorKind::ContextOverflow, 0), "{place:?}");
         let process = Process::new(&store, place, done());
-        process.client.prompt().conversation("c").resume([approved]).call().await.unwrap();
+        process.resume([approved]).await.unwrap();
         assert_eq!(process.runs(), 1);
     }
 }
@@ -234,7 +205,7 @@ async fn law_t5_turn_that_cannot_begin_runs_no_approved_call() {
 #[tokio::test]
 async fn law_o4_oversized_results_of_approved_calls_are_stored() {
     for place in PLACES {
-        let (stores, _folder) = stores().await;
+        let (stores, _folder) = two_stores().await;
         for store in stores {
             Process::new(&store, place, one_payment()).ask().await;
             let narrow = ChatMemoryAdvisor::new(Arc::clone(&store)).with_window(Window::Tokens(10));
@@ -265,40 +236,5 @@ async fn law_o4_oversized_results_of_approved_calls_are_stored() {
             next.ask().await;
             assert_eq!(next.sent()[..4], ["Pay.", "(c1)", "c1: paid 1", "And?"], "{place:?}");
         }
-    }
-}
-
-/// Denials that could not be stored have changed nothing: the same decisions apply in another turn.
-#[tokio::test]
-async fn denials_that_were_not_stored_can_be_sent_again() {
-    for place in PLACES {
-        let mut unchanged = 0;
-        for operation in 0..8 {
-            let inner: Arc<dyn ConversationStore> = Arc::new(InMemoryStore::new());
-            Process::new(&inner, place, one_payment()).ask().await;
-            let faulty = FaultStore::new(Arc::clone(&inner));
-            let store: Arc<dyn ConversationStore> = Arc::new(faulty.clone());
-            let process = Process::new(&store, place, done());
-            let denied = process.client.pending_calls("c").await.unwrap()[0].deny("no").unwrap();
-            faulty.fail_at(faulty.operations() + operation, StoreFault::Unavailable);
-            let Err(failed) = process.client.prompt().conversation("c").resume([denied.clone()]).call().await
-            else {
-                continue;
-            };
-            let waits = !process.client.pending_calls("c").await.unwrap().is_empty();
-            assert_eq!(failed.emitted(), !waits, "{place:?} {operation} {failed}");
-            if waits {
-                Process::new(&inner, place, done())
-                    .client
-                    .prompt()
-                    .conversation("c")
-                    .resume([denied])
-                    .call()
-                    .await
-                    .unwrap();
-                unchanged += 1;
-            }
-        }
-        assert!(unchanged > 1, "{place:?} {unchanged}");
     }
 }

@@ -1,6 +1,8 @@
 //! A process that asks before it pays.
 
-use advisor_chain::tools::{CallDecision, ReadyCall};
+use advisor_chain::chain::TurnResponse;
+use advisor_chain::memory::ClientSideCall;
+use advisor_chain::tools::{CallDecision, Decision, ReadyCall};
 use advisor_tests::prelude::*;
 
 /// Asks before it pays.
@@ -92,6 +94,23 @@ impl Process {
         answer.finish().reason.clone()
     }
 
+    /// Decides about the calls that wait.
+    pub(crate) async fn resume(&self, decisions: impl IntoIterator<Item = Decision>) -> Result<TurnResponse> {
+        self.client.prompt().conversation("c").resume(decisions).call().await
+    }
+
+    pub(crate) async fn pending(&self) -> Vec<ClientSideCall> {
+        self.client.pending_calls("c").await.unwrap()
+    }
+
+    /// Polls a turn of this process until its tool has started.
+    pub(crate) async fn started<T: std::fmt::Debug>(&self, turn: &mut (impl Future<Output = T> + Unpin)) {
+        while self.runs() == 0 {
+            assert!(futures::poll!(&mut *turn).is_pending());
+            tokio::task::yield_now().await;
+        }
+    }
+
     pub(crate) fn runs(&self) -> usize {
         self.paid.load(Ordering::SeqCst)
     }
@@ -132,11 +151,3 @@ pub(crate) fn then_done(mut answers: Vec<Answer>) -> Vec<Answer> {
 pub(crate) fn done() -> Vec<Answer> {
     vec![Answer::from_text("Done.")]
 }
-
-pub(crate) async fn stores() -> (Vec<Arc<dyn ConversationStore>>, tempfile::TempDir) {
-    let folder = tempfile::tempdir().unwrap();
-    let file = SqliteStore::open(folder.path().join("c.sqlite")).await.unwrap();
-    (vec![Arc::new(InMemoryStore::new()), Arc::new(file)], folder)
-}
-
-pub(crate) const PLACES: [Phase; 2] = [Phase::Round, Phase::Turn];

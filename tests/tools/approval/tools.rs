@@ -1,11 +1,15 @@
 //! The tool that an approved call runs: the one that the chain makes of it, in every process.
 
-use advisor_chain::chain::AdvisorRole;
+use advisor_chain::Advisor;
 use advisor_chain::tools::{CallDecision, PolicyAction, ReadyCall, Tool, ToolPolicy, ToolRule};
-use advisor_chain::{Advisor, ChatRequest, Phase, ToolDefinition};
 use advisor_tests::prelude::*;
 
-use crate::approval::process::{PLACES, definition, done, line, one_payment};
+use crate::approval::process::{definition, done, line, one_payment};
+
+/// A policy that asks before it pays.
+fn ask_to_pay() -> ToolPolicy {
+    ToolPolicy::new([ToolRule::new(["pay"], PolicyAction::Ask)], PolicyAction::Allow)
+}
 
 /// What ran, in order.
 type Ran = Arc<Mutex<Vec<&'static str>>>;
@@ -17,8 +21,6 @@ enum Stand {
     Emulator,
     /// Runs it with other arguments.
     Sandbox,
-    /// Runs it, and notes that.
-    Audit,
 }
 
 /// A tool in the place of another one, with its definition.
@@ -44,7 +46,6 @@ impl Tool for InPlace {
                 self.ran.lock().unwrap().push("in the sandbox");
                 call.arguments["cents"] = 0.into();
             }
-            Stand::Audit => self.ran.lock().unwrap().push("audited"),
         }
         self.tool.run(call).await
     }
@@ -125,8 +126,7 @@ fn process(
         let request = replaced(request, stand, &of);
         async move { next.next_stream(request).await }
     });
-    let policy = ToolPolicy::new([ToolRule::new(["pay"], PolicyAction::Ask)], PolicyAction::Allow);
-    let mut tool_loop = ToolCallAdvisor::builder().policy(policy);
+    let mut tool_loop = ToolCallAdvisor::builder().policy(ask_to_pay());
     let mut builder = ChatClient::builder(model.clone()).tool(pay);
     let hook = |at_start| InHook { stand, ran: Arc::clone(&ran), at_start };
     let memory_advisor = ChatMemoryAdvisor::new(Arc::clone(store));
@@ -158,11 +158,9 @@ fn process(
 async fn law_t7_approved_call_runs_the_tool_of_the_chain() {
     for memory in PLACES {
         for place in PLACES_OF_TOOLS {
-            for (stand, expected) in [
-                (Stand::Emulator, &["emulated"][..]),
-                (Stand::Sandbox, &["in the sandbox", "paid nothing"]),
-                (Stand::Audit, &["audited", "paid"]),
-            ] {
+            for (stand, expected) in
+                [(Stand::Emulator, &["emulated"][..]), (Stand::Sandbox, &["in the sandbox", "paid nothing"])]
+            {
                 let store: Arc<dyn ConversationStore> = Arc::new(InMemoryStore::new());
                 let setting = (memory, place, stand);
                 let (client, _, ran) = process(&store, setting, one_payment());
@@ -212,10 +210,9 @@ async fn law_t7_finding_the_tools_is_no_round() {
     for memory in PLACES {
         let (counter, model) =
             (Counter::default(), ScriptedModel::new(one_payment().into_iter().chain(done())));
-        let policy = ToolPolicy::new([ToolRule::new(["pay"], PolicyAction::Ask)], PolicyAction::Allow);
         let client = ChatClient::builder(model.clone())
             .advisor_in(memory, ChatMemoryAdvisor::new(InMemoryStore::new()))
-            .advisor(ToolCallAdvisor::builder().policy(policy).build().unwrap())
+            .advisor(ToolCallAdvisor::builder().policy(ask_to_pay()).build().unwrap())
             .advisor(counter.clone())
             .tool(FnTool::new(definition("pay"), |_: Value| async { Ok("paid") }))
             .build()
@@ -241,10 +238,9 @@ async fn law_t7_tool_may_come_from_inside_memory() {
         let request = ChatRequest { tools: tools.clone(), ..request };
         async move { next.next_stream(request).await }
     });
-    let policy = ToolPolicy::new([ToolRule::new(["pay"], PolicyAction::Ask)], PolicyAction::Allow);
     let client = ChatClient::builder(model)
         .advisor(ChatMemoryAdvisor::new(InMemoryStore::new()))
-        .advisor(ToolCallAdvisor::builder().policy(policy).build().unwrap())
+        .advisor(ToolCallAdvisor::builder().policy(ask_to_pay()).build().unwrap())
         .advisor(added.with_placement(Placement::new(Phase::ModelCall)))
         .build()
         .unwrap();
@@ -271,11 +267,9 @@ async fn law_t7_approval_is_for_one_definition() {
                         async { Ok("paid") }
                     },
                 );
-                let policy =
-                    ToolPolicy::new([ToolRule::new(["pay"], PolicyAction::Ask)], PolicyAction::Allow);
                 let client = ChatClient::builder(model.clone())
                     .advisor_in(memory, ChatMemoryAdvisor::new(Arc::clone(&store)))
-                    .advisor(ToolCallAdvisor::builder().policy(policy).build().unwrap())
+                    .advisor(ToolCallAdvisor::builder().policy(ask_to_pay()).build().unwrap())
                     .tool(pay)
                     .build()
                     .unwrap();

@@ -4,9 +4,7 @@ use advisor_chain::tools::OUTCOME_UNKNOWN;
 use advisor_tests::prelude::*;
 use tokio::task::yield_now;
 
-use crate::at_most_once::world::{
-    PLACES, World, check_texts, fine, one_round, poll, polls_of_a_turn, two_rounds,
-};
+use crate::at_most_once::world::{World, check_texts, fine, poll, polls_of_a_turn, two_rounds};
 
 #[tokio::test]
 async fn law_t5_t1_k4_drop_or_crash_starts_and_reports_call_once() {
@@ -41,33 +39,6 @@ async fn law_t5_t1_k4_drop_or_crash_starts_and_reports_call_once() {
         }
     }
     assert!(seen.iter().all(|times| *times > 20), "results, to be verified, unknown: {seen:?}");
-}
-
-#[tokio::test]
-async fn law_t5_k4_two_drops_or_crashes_start_no_call_twice() {
-    let mut pairs = 0;
-    for place in PLACES {
-        let longest = polls_of_a_turn(&World::new(place), one_round).await;
-        for crashes in 0..4 {
-            for (first, second) in (0..=longest).flat_map(|first| (0..=longest + 4).map(move |n| (first, n)))
-            {
-                let what = format!("{place:?}, crashes {crashes}, {first} and {second} polls");
-                let world = World::new(place);
-                let mut process = world.process(one_round());
-                for (nth, polls) in [(0, first), (1, second)] {
-                    poll(process.turn("go"), polls).await;
-                    process = match crashes & (1 << nth) {
-                        0 => world.process_of(process.memory.clone(), one_round()),
-                        _ => world.process(one_round()),
-                    };
-                }
-                world.process_of(process.memory, fine()).next(&what).await;
-                world.check_starts(&what).await;
-                pairs += 1;
-            }
-        }
-    }
-    assert!(pairs > 1_000, "{pairs} pairs");
 }
 
 /// A tool that was running when its turn was cancelled, dropped or undone.

@@ -4,7 +4,7 @@ use advisor_chain::memory::store::{BatchKey, NewEntry};
 use advisor_tests::prelude::*;
 use tokio::task::yield_now;
 
-use crate::at_most_once::world::{PLACES, World, key};
+use crate::at_most_once::world::{World, key};
 
 /// Two processes run the same turn at once, since one was considered dead. Both write the same start, but the
 /// store lets only one of them start the call.

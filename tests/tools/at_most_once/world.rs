@@ -1,19 +1,13 @@
 //! Shared parts of these tests: processes around one store, and tools that count their starts.
 
-use advisor_chain::ToolDefinition;
 use std::task::Poll;
 
 use advisor_chain::tools::OUTCOME_UNKNOWN;
-use advisor_testkit::FaultStore;
 use advisor_tests::prelude::*;
 use tokio::task::yield_now;
 
-pub(crate) const PLACES: [Phase; 2] = [Phase::Round, Phase::Turn];
-
 /// The number of starts of each call, by its key.
 pub(crate) type Starts = Arc<Mutex<BTreeMap<CallKey, u32>>>;
-
-pub(crate) type Store = FaultStore<InMemoryStore>;
 
 pub(crate) fn key() -> ConversationKey {
     ConversationKey::new("c").unwrap()
@@ -24,14 +18,14 @@ fn definition(name: &str) -> ToolDefinition {
     ToolDefinition::new(name, "A tool of a test.", schema)
 }
 
-/// A tool that counts its starts, takes its time, and fails if it is called `fails`.
+/// A tool that counts its starts and takes its time.
 fn counting(definition: ToolDefinition, starts: &Starts) -> FnTool {
-    let (starts, fails) = (Arc::clone(starts), definition.name == "fails");
+    let starts = Arc::clone(starts);
     FnTool::with_invocation(definition, move |invocation: ToolInvocation| {
         *starts.lock().unwrap().entry(invocation.key).or_default() += 1;
         async move {
             yield_now().await;
-            if fails { Err(ToolError::new("it failed")) } else { Ok("done".into()) }
+            Ok("done".into())
         }
     })
 }
@@ -46,17 +40,15 @@ pub(crate) struct Process {
 /// The state that all processes share.
 #[derive(Clone)]
 pub(crate) struct World {
-    pub(crate) store: Store,
+    pub(crate) store: InMemoryStore,
     pub(crate) starts: Starts,
     pub(crate) place: Phase,
     pub(crate) exclusive: bool,
-    pub(crate) limits: ToolLimits,
 }
 
 impl World {
     pub(crate) fn new(place: Phase) -> Self {
-        let store = FaultStore::new(InMemoryStore::new());
-        Self { store, starts: Starts::default(), place, exclusive: false, limits: ToolLimits::default() }
+        Self { store: InMemoryStore::new(), starts: Starts::default(), place, exclusive: false }
     }
 
     pub(crate) fn process(&self, answers: Vec<Answer>) -> Process {
@@ -75,7 +67,7 @@ impl World {
         hooks: impl LoopHooks,
     ) -> Process {
         let model = ScriptedModel::new(answers);
-        let tool_loop = ToolCallAdvisor::builder().limits(self.limits.clone()).hooks(hooks).build().unwrap();
+        let tool_loop = ToolCallAdvisor::builder().hooks(hooks).build().unwrap();
         let once = |name: &str| {
             let once = ToolDefinition { effect: Some(Effect::AtMostOnce), ..definition(name) };
             if self.exclusive { ToolDefinition { exclusive: true, ..once } } else { once }
@@ -84,8 +76,6 @@ impl World {
             .advisor(tool_loop)
             .advisor_in(self.place, memory.clone())
             .tool(counting(once("charge"), &self.starts))
-            .tool(counting(ToolDefinition { return_direct: true, ..once("direct") }, &self.starts))
-            .tool(counting(once("fails"), &self.starts))
             .tool(counting(definition("look"), &self.starts))
             .tool(counting(definition("silent"), &self.starts))
             .build()
@@ -136,25 +126,6 @@ pub(crate) fn starts_in(log: &[Entry]) -> Vec<CallStart> {
     log.iter().filter_map(start).collect()
 }
 
-/// A log in one word per entry: `u`, `a(1,2)`, `started(1)`, `=1` and `!1` for results, `.` for the end.
-pub(crate) fn words(log: &[Entry]) -> String {
-    let word = |entry: &Entry| match &entry.kind {
-        EntryKind::CallStarted(start) => format!("started({})", start.call_id),
-        EntryKind::TurnEnded(_) => String::from("."),
-        EntryKind::Message(message) => match message.tool_result() {
-            Some(result) => format!("{}{}", if result.is_error { '!' } else { '=' }, result.call_id),
-            None if message.tool_calls().next().is_some() => {
-                let ids: Vec<_> = message.tool_calls().map(|call| call.id.as_str()).collect();
-                format!("a({})", ids.join(","))
-            }
-            None if message.role() == Role::User => String::from("u"),
-            None => String::from("a"),
-        },
-        other => format!("{other:?}"),
-    };
-    log.iter().map(word).collect::<Vec<_>>().join(" ")
-}
-
 /// Two rounds with tools, then the answer. In each the call at place 1 is of a tool that says nothing.
 pub(crate) fn two_rounds() -> Vec<Answer> {
     vec![
@@ -162,11 +133,6 @@ pub(crate) fn two_rounds() -> Vec<Answer> {
         Answer::from_calls([("1", "charge", "{}"), ("2", "look", "{}")]),
         Answer::from_text("Done."),
     ]
-}
-
-/// One of them.
-pub(crate) fn one_round() -> Vec<Answer> {
-    two_rounds().split_off(1)
 }
 
 pub(crate) fn fine() -> Vec<Answer> {
@@ -187,7 +153,7 @@ pub(crate) async fn poll(mut turn: TurnStream, polls: usize) -> bool {
 
 pub(crate) async fn polls_of_a_turn(world: &World, answers: fn() -> Vec<Answer>) -> usize {
     for polls in 0.. {
-        let world = World { store: FaultStore::new(InMemoryStore::new()), ..world.clone() };
+        let world = World { store: InMemoryStore::new(), ..world.clone() };
         if poll(world.process(answers()).turn("go"), polls).await {
             return polls;
         }

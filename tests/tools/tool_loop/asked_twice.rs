@@ -103,7 +103,7 @@ async fn law_t1_turn_repeated_during_tools_reports_interrupted_calls() {
             next.next_stream(request).await
         })
     };
-    for place in [Phase::Round, Phase::Turn] {
+    for place in PLACES {
         let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
         let slow = FnTool::new(definition("slow"), |_: Value| std::future::pending::<Result<&str, _>>());
         let model =

@@ -114,26 +114,6 @@ async fn law_t2_changed_arguments_must_fit_the_tool() {
     assert!(line.starts_with(text) && line.contains("/city"), "{line}");
 }
 
-/// The calls that wait end the turn, after the others have run.
-#[tokio::test]
-async fn asked_call_waits_beside_calls_that_run() {
-    let (advisor, _) = deciding(|call| match call.arguments["a"] == 1 {
-        true => Ok(CallDecision::Ask),
-        false => Ok(CallDecision::Run),
-    });
-    let (model, (look, given)) = (two_looks(), invoked("look"));
-    let client = client(&model, advisor).tool(look).build().unwrap();
-    let response = read(client.prompt().user("go").stream()).await.response().clone();
-    assert_eq!((&response.finish().reason, model.calls()), (&FinishReason::ToolCalls, 1));
-    let open: Vec<_> = response.open_calls().map(|(_, call)| call.clone()).collect();
-    assert_eq!((open.len(), open[0].id.as_str(), given.lock().unwrap().len()), (1, "c1", 1));
-    let approved = Message::tool(ToolResult::new(&open[0], vec!["approved".into()]));
-    let next = client.prompt().messages(response.transcript().iter().cloned()).messages([approved]);
-    let next = next.call().await.unwrap();
-    assert_eq!(next.text(), "Done.");
-    assert_valid(&model.prompts()[1].messages.iter().cloned().collect());
-}
-
 #[tokio::test]
 async fn policy_decides_before_the_hook() {
     let (model, (look, given)) = (two_looks(), invoked("look"));

@@ -1,10 +1,8 @@
 //! Tests of tools that block their thread: they run off the async threads, are bounded, and survive a drop.
 
-use advisor_chain::ToolDefinition;
 use std::sync::mpsc;
 
 use advisor_tests::prelude::*;
-use tokio::runtime::Builder;
 use tokio::time::advance;
 
 use crate::tool_loop::support::*;
@@ -111,24 +109,6 @@ async fn law_k2_blocking_tool_learns_of_a_drop() {
     go.send(()).unwrap();
     journal.recorded("cancelled: true").await;
     assert_eq!(journal.labels(), ["cancelled: false", "cancelled: true"]);
-}
-
-/// The same for a run that has its place but no thread yet.
-#[test]
-fn dropped_blocking_tool_awaiting_thread_never_begins() {
-    let runtime = Builder::new_current_thread().enable_all().max_blocking_threads(1).build().unwrap();
-    let journal = Journal::new();
-    runtime.block_on(async {
-        let (work, go) = blocking(2, &journal);
-        let client = client(&model(2), ToolCallAdvisor::new()).tool(work).build().unwrap();
-        let mut turn = Reader::new(client.prompt().user("go").stream());
-        turn.until(journal.recorded("start*")).await;
-        drop(turn);
-        go.send(()).unwrap();
-        drop(go);
-    });
-    drop(runtime); // waits for the thread
-    assert_eq!(journal.labels(), ["start c1", "end c1"]);
 }
 
 /// The loop discards a result that arrives after the timeout, since the call has been answered.

@@ -1,13 +1,9 @@
 //! The sentences that the loop writes itself: in the application's words, or not shown at all.
 
-use advisor_chain::ToolDefinition;
 use advisor_chain::tools::{ClosingTexts, NotStarted, ToolCallAdvisorBuilder};
 use advisor_tests::prelude::*;
 
 use crate::tool_loop::support::*;
-
-const MODES: [ToolCallStreaming; 3] =
-    [ToolCallStreaming::TextOnly, ToolCallStreaming::FinalAnswerOnly, ToolCallStreaming::All];
 
 fn calls() -> Answer {
     Answer::from_calls([("c1", "look", "{}"), ("c2", "look", "{}")])
@@ -39,7 +35,7 @@ async fn turn(builder: ToolCallAdvisorBuilder, answers: Vec<Answer>) -> Vec<Stri
     let model = ScriptedModel::new(answers);
     let advisor = builder.closing_texts(german()).build().unwrap();
     let run = go(client(&model, advisor).tool(tool("look", "sunny"))).await;
-    let messages = match run.error_or_response() {
+    let messages = match run.outcome.as_ref() {
         Ok(response) => response.transcript(),
         Err(error) => error.history().unwrap(),
     };
@@ -77,38 +73,6 @@ async fn the_loop_speaks_in_the_applications_words() {
     );
     let failing = ToolCallAdvisor::builder().hooks(Watch(Stages::failing_at("after_round 1")));
     assert_eq!(turn(failing, vec![calls()]).await, ["error c1: Fehler", "error c2: Fehler"]);
-}
-
-/// A hook that ends the turn, and a direct result that says nothing.
-#[tokio::test]
-async fn application_ends_turn_with_own_text() {
-    let advisor = ToolCallAdvisor::builder().hooks(Ending).closing_texts(german()).build().unwrap();
-    let client_of =
-        |advisor, tool| client(&ScriptedModel::new([calls()]), advisor).tool(tool).build().unwrap();
-    let response = client_of(advisor, tool("look", "sunny")).prompt().user("go").call().await.unwrap();
-    assert_eq!(
-        transcript_lines(response.transcript())[3..],
-        ["error c1: beendet", "error c2: beendet", "assistant: Hier ist Schluss."]
-    );
-
-    let silent =
-        FnTool::new(ToolDefinition { return_direct: true, ..definition("look") }, |_: Value| async {
-            Ok(ToolOutput::from(""))
-        });
-    let advisor = ToolCallAdvisor::builder().closing_texts(german()).build().unwrap();
-    let response = client_of(advisor, silent).prompt().user("go").call().await.unwrap();
-    assert_eq!(response.text(), "Fertig.\n\nFertig.");
-}
-
-/// Leaves out all calls and ends the turn.
-struct Ending;
-
-#[advisor_chain::async_trait]
-impl LoopHooks for Ending {
-    async fn after_round(&self, response: ChatResponse, _round: u32) -> Result<ChatResponse> {
-        let message = Message::assistant("enough");
-        Ok(ChatResponse::new(response.round(), message, FinishReason::Stop))
-    }
 }
 
 /// Nothing is shown and the response is empty, but the stored turn ends with an assistant message.
@@ -157,7 +121,7 @@ async fn law_m4_silently_ended_turn_is_remembered_in_both_places() {
     ];
     for (limits, first) in limits {
         let mut sent = Vec::new();
-        for memory in [Phase::Round, Phase::Turn] {
+        for memory in PLACES {
             let model = ScriptedModel::new([first(), Answer::from_text("Next.")]);
             let advisor = ToolCallAdvisor::builder()
                 .limits(limits.clone())

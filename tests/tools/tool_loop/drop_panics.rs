@@ -69,19 +69,6 @@ async fn tool_drop_panics_at_timeout_are_error_results() {
     assert!(handle.settled().now_or_never().is_some());
 }
 
-/// The same at the end of the turn's time.
-#[tokio::test(start_paused = true)]
-async fn tool_drop_panics_end_with_turn_time() {
-    let drops = Arc::default();
-    let limits = ToolLimits::default().with_turn_timeout(Duration::from_secs(5));
-    let advisor = ToolCallAdvisor::builder().limits(limits).build().unwrap();
-    let run =
-        go(client(&three_calls(), advisor).tool(hanging("hangs", &drops)).tool(tool("look", "sunny"))).await;
-    assert_eq!(limit_of(&run), Limit::Time(5000));
-    assert_valid(run.response().transcript());
-    assert_eq!(drops.load(Ordering::Relaxed), 2);
-}
-
 /// A turn that is stopped drops them; it ends, says so, and settles.
 #[tokio::test]
 async fn turn_with_tool_drop_panics_ends_and_settles() {

@@ -1,8 +1,8 @@
 //! Tests of law T5, on tools that must not run twice: the starts that the loop records, and the calls that it
 //! does not run.
 
+use advisor_chain::Turn;
 use advisor_chain::tools::OUTCOME_UNKNOWN;
-use advisor_chain::{ToolDefinition, Turn};
 use advisor_tests::prelude::*;
 
 use crate::tool_loop::support::*;
@@ -103,7 +103,7 @@ async fn law_t5_starts_are_announced_before_any_tool_runs() {
 
 #[tokio::test]
 async fn law_o5_t5_no_tool_runs_if_start_is_unrecorded() {
-    for mode in [ToolCallStreaming::All, ToolCallStreaming::TextOnly, ToolCallStreaming::FinalAnswerOnly] {
+    for mode in MODES {
         let stages = Stages::failing_at("record started 1");
         let ledger = Ledger::at(&stages);
         let model = ScriptedModel::new([

@@ -61,22 +61,6 @@ async fn ended_call_of_failed_answer_never_runs() {
     assert_eq!(transcript_lines(run.error().history().unwrap()), ["user: go"]);
 }
 
-/// O5: calls that were answered when a later step failed are not answered again.
-#[tokio::test]
-async fn law_o5_calls_are_answered_once_whatever_fails_later() {
-    let stages = Stages::failing_at("record end 2");
-    let ledger = Ledger::at(&stages);
-    let model = ScriptedModel::new([Answer::from_calls([("c1", "look", "{}")])]);
-    let run = go(client(&model, limited(ToolLimits::default().with_rounds(1)))
-        .advisor(ledger.clone())
-        .tool(tool("look", "sunny")))
-    .await;
-    assert_eq!(run.error().kind(), ErrorKind::Advisor);
-    assert_eq!(ledger.steps(), ["answer", "results", "end"], "the end is that it failed");
-    stages.journal.assert_count("record results 1", 1);
-    assert_valid(run.error().history().unwrap());
-}
-
 /// O5: an error makes only a complete answer final, not an empty or a cut one.
 #[tokio::test]
 async fn law_o5_error_records_no_empty_or_cut_answer() {

@@ -122,45 +122,6 @@ async fn execution_with_wrong_results_ends_turn_with_error() {
     }
 }
 
-/// An execution decides the results and which of them are errors; the results are bounded all the same.
-#[tokio::test]
-async fn results_of_an_execution_are_bounded() {
-    let long: Results =
-        |batch| Ok(batch.calls.iter().map(|call| ToolResult::error(&call.call, "x".repeat(1000))).collect());
-    let limits = ToolLimits::default().with_result_bytes(100);
-    let advisor = ToolCallAdvisor::builder().execution(Elsewhere::new(long)).limits(limits).build().unwrap();
-    let response = response_of(client(&two_calls(), advisor).tool(tool("look", "sunny"))).await;
-    let results: Vec<_> = response.transcript().iter().filter_map(Message::tool_result).collect();
-    assert!(results.iter().all(|result| result.is_error && result.text().len() <= 100));
-}
-
-/// A predicate that always says no hands the answer to the caller unchanged.
-#[tokio::test]
-async fn ineligible_calls_are_client_side() {
-    for mode in [ToolCallStreaming::TextOnly, ToolCallStreaming::FinalAnswerOnly, ToolCallStreaming::All] {
-        let model = ScriptedModel::new([Answer::new()
-            .text("Let me look.")
-            .call("c1", "look", "{}")
-            .finish(FinishReason::Stop)]);
-        let (look, given) = invoked("look");
-        let ledger = Ledger::default();
-        let advisor = ToolCallAdvisor::builder().eligible(|_| false).streaming(mode).build().unwrap();
-        let run = go(client(&model, advisor).advisor(ledger.clone()).tool(look)).await;
-        let response = run.response();
-        assert_eq!(response.finish().reason, FinishReason::Stop);
-        assert_eq!(response.text(), "Let me look.");
-        assert_eq!(response.tool_calls().count(), 1);
-        assert_eq!(run.fold().blocks(1).len(), 2, "all of it was shown: {mode:?}");
-        let lines = transcript_lines(response.transcript());
-        assert_eq!(lines, ["user: go", "assistant: Let me look.", "call c1 look {}"]);
-        assert_eq!(transcript_lines(&ledger.transcript()), lines);
-        assert!(given.lock().unwrap().is_empty());
-        assert_eq!(model.calls(), 1);
-        // Whatever finish reason the provider sends, the turn ended because calls wait for the caller.
-        assert_eq!(ledger.end(), Some(TurnEnd::Completed(FinishReason::ToolCalls)));
-    }
-}
-
 /// K2: dropping the turn drops the tools that run, at once; the finished ones are not asked for anything more.
 #[tokio::test]
 async fn law_k2_a_dropped_turn_drops_its_tools() {

@@ -1,6 +1,5 @@
 //! Tests of the end that `finalize` receives, on exits that are neither a drop nor a failing stage.
 
-use advisor_chain::ToolDefinition;
 use advisor_chain::tools::LoopEnd;
 use advisor_tests::prelude::*;
 

@@ -73,25 +73,3 @@ async fn law_t2_under_an_unknown_reason_only_ended_calls_run() {
     assert!(lines.iter().any(|line| line == told), "{lines:?}");
     assert_valid(response.transcript());
 }
-
-/// Arguments of a call that the length limit cuts never run, at any cut. They stay as the model wrote them, and
-/// the model reads the outcome.
-#[tokio::test]
-async fn law_t2_arguments_cut_at_any_byte_never_run() {
-    let whole = "{\"city\":\"Tromsø\",\"days\":[1,2]}";
-    for (cut, _) in whole.char_indices().chain([(whole.len(), ' ')]) {
-        let arguments = &whole[..cut];
-        let model = ScriptedModel::new([
-            Answer::new().text("Look: ").call("c1", "look", arguments).finish(FinishReason::Length),
-            Answer::from_text("Next."),
-        ]);
-        let (look, given) = invoked("look");
-        let response = response_of(client(&model, ToolCallAdvisor::new()).tool(look)).await;
-        assert_eq!((given.lock().unwrap().len(), model.calls()), (0, 1), "{arguments}");
-        assert_eq!(response.finish().reason, FinishReason::Length);
-        let lines = transcript_lines(response.transcript());
-        assert_eq!(lines[2], format!("call c1 look {arguments}"));
-        assert!(lines[3].starts_with("error c1: not started: the answer was cut off"), "{lines:?}");
-        assert_valid(response.transcript());
-    }
-}

@@ -1,7 +1,6 @@
 //! Tests of the changes that hooks can make, and of how long they last: requests, next messages, and the course
 //! of the loop.
 
-use advisor_chain::ChatRequest;
 use advisor_tests::prelude::*;
 
 use crate::tool_loop::support::*;
@@ -119,26 +118,6 @@ async fn added_messages_persist_in_later_rounds_unless_ephemeral() {
     assert_eq!(ledger.transcript(), *response.transcript());
 }
 
-/// Sends less than the loop would.
-struct Trimming;
-
-#[async_trait]
-impl LoopHooks for Trimming {
-    async fn next_messages(&self, next: MessageList, _results: &[Message]) -> Result<MessageList> {
-        Ok(next[next.len() - 2..].to_vec().into())
-    }
-}
-
-/// Content that a hook removes is not sent; the transcript still has it, once.
-#[tokio::test]
-async fn content_omitted_from_request_stays_in_transcript() {
-    let model = three_rounds();
-    let response = response_of(client(&model, hooked(Trimming)).tool(tool("look", "sunny"))).await;
-    assert_eq!(sent(&model)[2], ["call c2 look {}", "result c2: sunny"]);
-    assert_eq!(response.transcript().len(), 6);
-    assert_valid(response.transcript());
-}
-
 /// Sends other results than the tools gave, and an example of a call with its result.
 struct Rewriting;
 
@@ -166,7 +145,7 @@ impl LoopHooks for Rewriting {
 /// Results that a hook rewrites are sent in this form; the transcript keeps the original results, each once.
 #[tokio::test]
 async fn law_m1_rewritten_results_are_sent_but_not_remembered() {
-    for memory in [Phase::Round, Phase::Turn] {
+    for memory in PLACES {
         let model = three_rounds();
         let ledger = Ledger::default();
         let remembers = ChatMemoryAdvisor::new(InMemoryStore::new());

@@ -66,58 +66,54 @@ fn limit_of_zero_rounds_is_refused() {
     assert!(error.to_string().contains("allow at least 1"), "{error}");
 }
 
-/// Calls within the bound run, those beyond it are answered, the model is not asked again.
+/// Calls within the bound run, those beyond it are answered, the model is not asked again. One tool may have its own bound,
+/// or none.
 #[tokio::test]
-async fn law_t3_calls_in_all() {
-    let model = always(&["look", "tell", "look"]);
-    let limits = ToolLimits::default().with_calls(5);
-    let client = client(&model, limited(limits)).tool(tool("look", "sunny")).tool(tool("tell", "told"));
-    let run = run(client.build().unwrap()).await;
-    assert_eq!(limit_of(&run), Limit::Calls(5));
-    assert_eq!(model.calls(), 2);
-    assert_eq!(
-        results(&run)[3..],
-        [
-            "result r2c0: sunny",
-            "result r2c1: told",
-            "error r2c2: not started: the limit of 5 tool calls in one turn was reached"
-        ]
-    );
-}
-
-/// One tool's bound names the tool.
-#[tokio::test]
-async fn law_t3_calls_per_tool() {
-    let model = always(&["look", "look", "tell"]);
-    let limits = ToolLimits::default().with_calls_per_tool(1);
-    let client = client(&model, limited(limits)).tool(tool("look", "sunny")).tool(tool("tell", "told"));
-    let run = run(client.build().unwrap()).await;
-    assert_eq!(limit_of(&run), Limit::CallsPerTool { tool: "look".into(), limit: 1 });
-    assert_eq!(model.calls(), 1);
-    assert_eq!(
-        results(&run),
-        [
-            "result r1c0: sunny",
-            "error r1c1: not started: the limit of 1 calls of the tool `look` in one turn was reached",
-            "result r1c2: told"
-        ]
-    );
-}
-
-/// One tool may have a separate bound, or none.
-#[tokio::test]
-async fn law_t3_one_tools_own_bound() {
-    let model = always(&["look", "tell"]);
-    let limits = ToolLimits::default()
-        .with_calls_per_tool(2)
-        .with_calls_of("look", None)
-        .with_calls_of("tell", Some(4))
-        .with_rounds(100);
-    let client = client(&model, limited(limits)).tool(tool("look", "sunny")).tool(tool("tell", "told"));
-    let run = run(client.build().unwrap()).await;
-    assert_eq!(limit_of(&run), Limit::CallsPerTool { tool: "tell".into(), limit: 4 });
-    assert_eq!(model.calls(), 5);
-    assert_eq!(results(&run)[8], "result r5c0: sunny", "the other one still ran");
+async fn law_t3_calls_in_all_and_of_each_tool() {
+    let of_tool = |tool: &str, limit| Limit::CallsPerTool { tool: tool.into(), limit };
+    let default = ToolLimits::default;
+    let own = default().with_calls_per_tool(2).with_calls_of("look", None).with_calls_of("tell", Some(4));
+    for (limits, names, limit, asked, last) in [
+        (
+            default().with_calls(5),
+            &["look", "tell", "look"][..],
+            Limit::Calls(5),
+            2,
+            &[
+                "result r2c0: ok",
+                "result r2c1: ok",
+                "error r2c2: not started: the limit of 5 tool calls in one turn was reached",
+            ][..],
+        ),
+        (
+            default().with_calls_per_tool(1),
+            &["look", "look", "tell"],
+            of_tool("look", 1),
+            1,
+            &[
+                "result r1c0: ok",
+                "error r1c1: not started: the limit of 1 calls of the tool `look` in one turn was reached",
+                "result r1c2: ok",
+            ],
+        ),
+        (
+            own.with_rounds(100),
+            &["look", "tell"],
+            of_tool("tell", 4),
+            5,
+            &[
+                "result r5c0: ok",
+                "error r5c1: not started: the limit of 4 calls of the tool `tell` in one turn was reached",
+            ],
+        ),
+    ] {
+        let model = always(names);
+        let client = client(&model, limited(limits)).tool(tool("look", "ok")).tool(tool("tell", "ok"));
+        let run = run(client.build().unwrap()).await;
+        assert_eq!((limit_of(&run), model.calls()), (limit, asked));
+        let results = results(&run);
+        assert_eq!(results[results.len() - last.len()..], *last);
+    }
 }
 
 /// The model may read about the bound instead, and continue.

@@ -80,13 +80,6 @@ fn a_function_has_the_definition_of_a_typed_tool() {
     assert_eq!(expected.parameters["properties"]["above"]["minimum"], 0);
 }
 
-/// The function is still one of the program.
-#[tokio::test]
-async fn a_tool_stays_a_function() {
-    let forecast = weather("Oslo".into(), Some(2), Unit::Celsius, 0).await;
-    assert_eq!((forecast.city.as_str(), forecast.degrees), ("Oslo", vec![21, 21]));
-}
-
 #[tokio::test]
 async fn a_function_reads_its_arguments_and_returns_a_value() {
     let result = result_of(weather_tool(), r#"{"city":"Oslo","unit":"fahrenheit","above":1}"#).await;
@@ -368,67 +361,4 @@ async fn methods_of_a_shared_state_are_tools() {
     assert_eq!(rest.parts, [json!(["lamp in true"]).into()]);
     assert_eq!(text_of(shop.kind_tool()).await, Ok("books".into()));
     assert_eq!(Arc::strong_count(&shop), 1, "a dropped tool lets go of its state");
-}
-
-/// The type of a state may be generic.
-#[tokio::test]
-async fn methods_of_a_generic_state_are_tools() {
-    struct Numbered<T>(T);
-    impl<T: fmt::Display + Send + Sync + 'static> Numbered<T> {
-        /// Tells the number.
-        #[tool]
-        async fn number(&self) -> Result<String, Report> {
-            Ok(self.0.to_string())
-        }
-    }
-    assert_eq!(text_of(Arc::new(Numbered(7)).number_tool()).await, Ok("7".into()));
-}
-
-/// A panic is caught like that of every tool, on this thread and on another one.
-#[tokio::test]
-async fn law_t2_a_panicking_function_is_an_error_result() {
-    /// Panics.
-    #[tool]
-    async fn here() {
-        panic!("oh no")
-    }
-    /// Panics.
-    #[tool(blocking = 2)]
-    fn elsewhere() -> String {
-        panic!("oh no")
-    }
-    for tool in [here_tool(), elsewhere_tool()] {
-        assert_eq!(text_of(tool).await, Err("the tool panicked: oh no".into()));
-    }
-}
-
-/// A dropped turn drops the running function.
-#[tokio::test]
-async fn law_k2_a_dropped_turn_drops_its_functions() {
-    #[derive(Debug)]
-    struct Waits(Journal);
-    struct Running<'a>(&'a Journal);
-    impl Drop for Running<'_> {
-        fn drop(&mut self) {
-            self.0.record("dropped");
-        }
-    }
-    impl Waits {
-        /// Waits.
-        #[tool]
-        async fn wait(&self) {
-            let running = Running(&self.0);
-            running.0.record("running");
-            std::future::pending::<()>().await;
-        }
-    }
-    let journal = Journal::new();
-    let waits = Arc::new(Waits(journal.clone()));
-    let model = ScriptedModel::new([Answer::from_calls([("c1", "wait", "{}")])]);
-    let client = client(&model, ToolCallAdvisor::new()).tool(waits.wait_tool()).build().unwrap();
-    let mut turn = Reader::new(client.prompt().user("go").stream());
-    turn.until(journal.recorded("running")).await;
-    journal.assert_count("dropped", 0);
-    drop(turn);
-    assert_eq!(journal.labels(), ["running", "dropped"]);
 }

@@ -1,6 +1,5 @@
 //! Answers that call client-side tools beside tools of the loop: the loop runs its own calls and leaves the others.
 
-use advisor_chain::ToolDefinition;
 use advisor_chain::tools::ToolCallStreaming::{All, FinalAnswerOnly, TextOnly};
 use advisor_chain::tools::{CallRun, ToolBatch, ToolExecution};
 use advisor_tests::prelude::*;
@@ -55,23 +54,6 @@ async fn results_of_the_caller_continue_a_mixed_round() {
     let sent = transcript_lines(&model.prompts()[1].messages);
     assert_eq!(sent[4..], ["result c1: sunny", "result c2: here", "result c3: sunny"], "in call order");
     assert_valid(&model.prompts()[1].messages.iter().cloned().collect());
-}
-
-#[tokio::test]
-async fn mixed_round_is_shown_in_every_mode() {
-    let by_mode = async |mode| {
-        let client = with_sign(&model(), streaming(mode)).tool(tool("look", "sunny")).build().unwrap();
-        read(client.prompt().user("go").stream()).await.lines()
-    };
-    let sign = ["1.1 + call c2 sign", "1.1 {}", "1.1 -"];
-    let end = ["completed 1 ToolCalls"];
-    assert_eq!(by_mode(TextOnly).await, [&sign[..], &end].concat());
-    assert_eq!(by_mode(FinalAnswerOnly).await, [&sign[..], &end].concat());
-    let shown = by_mode(All).await;
-    let at = |line: &str| shown.iter().position(|shown| shown.starts_with(line)).expect(line);
-    assert!(at("1.2 -") < at("tool c1 started"), "{shown:?}");
-    assert!(at("tool c1 finished: sunny") < at("completed 1 ToolCalls"), "{shown:?}");
-    assert!(!shown.iter().any(|line| line.starts_with("round 1 completed") || line.contains("c2 started")));
 }
 
 /// The limit of rounds denies no call, since no round follows. The other limits do.

@@ -30,7 +30,6 @@ mod return_direct;
 mod rounds;
 mod run_alone;
 mod same_for_all;
-mod spans;
 mod steering;
 mod support;
 mod time_limit;

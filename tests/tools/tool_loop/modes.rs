@@ -1,9 +1,7 @@
 //! The table of streaming modes, row by row, as exact sequences of chunks.
 
-use advisor_chain::ChatOptions;
 use advisor_chain::tools::ToolCallStreaming::{All, FinalAnswerOnly, TextOnly};
 use advisor_tests::prelude::*;
-use futures::stream::{self, StreamExt};
 
 use crate::tool_loop::support::*;
 
@@ -232,38 +230,4 @@ async fn caller_calls_are_shown_in_every_mode() {
     assert_eq!(by_mode(FinalAnswerOnly).await, expected);
     let expected = [&live[..], &call, &rest, &["1.1 -", "1.2 -", "usage 1 1/2"], &end].concat();
     assert_eq!(by_mode(All).await, expected);
-}
-
-/// A restarted attempt is reported in every mode; its shown content is void.
-#[tokio::test]
-async fn attempt_restart_is_reported_in_every_mode() {
-    for mode in [TextOnly, FinalAnswerOnly, All] {
-        let run = restarted(mode).await;
-        let lines = run.lines();
-        let restarts: Vec<_> = lines.iter().filter(|line| line.ends_with("restarted")).collect();
-        assert_eq!(restarts, ["round 1 restarted"], "{mode:?}");
-        assert_eq!(run.fold().text(1), "", "what was shown of it is void");
-        assert_eq!(run.fold().text(2), "whole");
-    }
-}
-
-/// A retry that the caller allowed after output: the first attempt is cut, the second is whole.
-async fn restarted(mode: ToolCallStreaming) -> Run {
-    let retry = from_fn("retry", |request: ChatRequest, next: AdvisorChain| async move {
-        let first = next.next_stream(request.clone()).await?;
-        let again = Arc::new((request, next));
-        let until_error = first.take_while(|chunk| std::future::ready(chunk.is_ok()));
-        let void = stream::iter([Ok(Chunk::AttemptRestarted { round: 1 })]);
-        let second = stream::once(async move { again.1.next_stream(again.0.clone()).await });
-        let second = second
-            .flat_map(|opened| opened.unwrap_or_else(|error| ChunkStream::new(stream::iter([Err(error)]))));
-        Ok(ChunkStream::new(until_error.chain(void).chain(second)))
-    })
-    .with_placement(Placement::new(Phase::ModelCall));
-    let reset = Error::new(ErrorKind::Connection, "reset");
-    let model = ScriptedModel::new([Answer::new().text("ha").error(reset), Answer::from_text("whole")]);
-    let client = client(&model, streaming(mode)).advisor(retry).tool(look()).build().unwrap();
-    let run = read(client.prompt().messages([Message::user("go")]).stream()).await;
-    assert_eq!(run.response().text(), "whole");
-    run
 }

@@ -31,21 +31,6 @@ async fn law_t3_equal_calls_end_the_turn() {
     assert_eq!(run.response().text(), text);
 }
 
-/// None of the calls has a result when the third one is refused.
-#[tokio::test]
-async fn equal_calls_of_one_answer_are_refused_by_words_that_are_true() {
-    let limits = ToolLimits::default().with_same_calls(Some(2));
-    let calls = ["c0", "c1", "c2"].map(|id| (id, "look", "{}"));
-    let model = ScriptedModel::new([Answer::from_calls(calls), Answer::from_text("Done.")]);
-    let (look, given) = invoked("look");
-    let response = response_of(client(&model, limited(limits)).tool(look)).await;
-    assert_eq!((response.text().as_str(), given.lock().unwrap().len()), ("Done.", 2));
-    let told = transcript_lines(response.transcript()).into_iter().find(|line| line.starts_with("error c2"));
-    let text = "error c2: not started: the limit of 2 equal calls of the tool `look` in a row without another result was \
-                reached; go on in another way, or answer";
-    assert_eq!(told.unwrap(), text);
-}
-
 /// The third call does not run, and the model does something else.
 #[tokio::test]
 async fn model_is_told_before_equal_calls_end_the_turn() {
@@ -246,7 +231,7 @@ async fn law_t3_nested_turn_ends_with_its_outer_turn() {
 #[tokio::test]
 async fn law_m4_last_answer_without_tools_is_stored_once() {
     let mut logs = Vec::new();
-    for place in [Phase::Round, Phase::Turn] {
+    for place in PLACES {
         let model = ScriptedModel::from_fn(|prompt| match prompt.options.tool_choice {
             Some(ToolChoice::None) => Answer::from_text("What I know so far."),
             _ => Answer::from_calls([("c", "look", "{}")]),

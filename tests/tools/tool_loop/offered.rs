@@ -1,9 +1,5 @@
 //! Tests that only tools which were offered to the model in a round can be called, whatever advisor added them.
 
-use advisor_chain::ChatRequest;
-use advisor_chain::Phase;
-use advisor_chain::chain::AdvisorRole;
-use advisor_chain::chain::LoopHistory;
 use advisor_tests::prelude::*;
 
 use crate::tool_loop::support::*;
@@ -109,27 +105,6 @@ async fn duplicate_tool_names_are_refused() {
     let client = client(&model, ToolCallAdvisor::new()).tool(tool("look", "a")).build().unwrap();
     let error = client.prompt().user("go").tool(tool("look", "b")).call().await.unwrap_err();
     assert_eq!((error.kind(), model.calls()), (ErrorKind::Configuration, 0));
-}
-
-/// The added loop runs, and no second loop is added.
-#[tokio::test]
-async fn added_loop_replaces_default_loop() {
-    struct Counted(Arc<Mutex<u32>>);
-    #[async_trait]
-    impl LoopHooks for Counted {
-        async fn loop_start(&self, request: ChatRequest) -> Result<ChatRequest> {
-            *self.0.lock().unwrap() += 1;
-            Ok(request)
-        }
-    }
-    let count = Arc::default();
-    let own = ToolCallAdvisor::builder().hooks(Counted(Arc::clone(&count))).build().unwrap();
-    let model = asks_for("look");
-    let client =
-        advisor_chain::client(model.clone()).advisor(own).tool(tool("look", "sunny")).build().unwrap();
-    assert_eq!(format!("{:?}", client.chain()), r#"["tool-call"]"#);
-    assert_eq!(client.prompt().user("go").call().await.unwrap().text(), "Done.");
-    assert_eq!(*count.lock().unwrap(), 1);
 }
 
 /// A tool loop of another make, which does nothing.

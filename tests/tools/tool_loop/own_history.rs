@@ -1,7 +1,5 @@
 //! Tests of the two senders of a turn's earlier messages: the loop, or a memory inside it.
 
-use advisor_chain::Phase;
-use advisor_chain::chain::AdvisorRole;
 use advisor_tests::prelude::*;
 
 use crate::tool_loop::support::*;
@@ -63,17 +61,4 @@ async fn limits_count_the_whole_turn() {
     let limits = ToolLimits::default().with_calls(2);
     let run = go(prepared(&model, limited(limits)).advisor(stand_in())).await;
     assert_eq!((limit_of(&run), model.calls()), (Limit::Calls(2), 2));
-}
-
-/// A history that contradicts the place of memory is refused when the chain is built.
-#[test]
-fn a_contradiction_is_refused_when_built() {
-    let build = |enabled, memory: bool| {
-        let advisor = ToolCallAdvisor::builder().internal_conversation_history(enabled).build().unwrap();
-        let client = client(&model(), advisor);
-        if memory { client.advisor(stand_in()).build() } else { client.build() }
-    };
-    assert_eq!(build(true, true).unwrap_err().kind(), ErrorKind::Configuration);
-    assert_eq!(build(false, false).unwrap_err().kind(), ErrorKind::Configuration);
-    assert!(build(true, false).is_ok() && build(false, true).is_ok());
 }

@@ -1,6 +1,5 @@
 //! Several calls of one answer: at the same time, bounded, some alone, their results in call order.
 
-use advisor_chain::ToolDefinition;
 use advisor_chain::tools::ParallelTools;
 use advisor_tests::prelude::*;
 
@@ -128,29 +127,6 @@ async fn an_exclusive_tool_runs_alone() {
     }
     gates.iter().for_each(Gate::release);
     assert_eq!(turn.finish().await.response().text(), "Done.");
-}
-
-/// Progress is emitted while the tool runs, in order, after its start and before its result, for any number of
-/// reports.
-#[tokio::test]
-async fn progress_is_in_order_and_before_the_result() {
-    let reporting = FnTool::with_invocation(definition("work"), |invocation: ToolInvocation| async move {
-        for step in 0..100 {
-            invocation.progress.report(format!("{step}")).await;
-        }
-        Ok(ToolOutput::from("ok"))
-    });
-    let client =
-        client(&calls(&["work", "work"]), streaming(ToolCallStreaming::All)).tool(reporting).build().unwrap();
-    let lines = read(client.prompt().user("go").stream()).await.lines();
-    for call in ["c1", "c2"] {
-        let of_call: Vec<_> =
-            lines.iter().filter(|line| line.starts_with(&format!("tool {call} "))).cloned().collect();
-        let mut expected = vec![format!("tool {call} started {{}}")];
-        expected.extend((0..100).map(|step| format!("tool {call} progress {step}")));
-        expected.push(format!("tool {call} finished: ok"));
-        assert_eq!(of_call, expected);
-    }
 }
 
 /// Events are live: the reader sees them while the tool still runs.

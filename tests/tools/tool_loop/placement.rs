@@ -24,27 +24,6 @@ fn named(name: &'static str, phase: Phase, journal: &Journal) -> impl StreamAdvi
     .with_placement(Placement::new(phase))
 }
 
-/// Equal places keep the order in which they were added, inside the loop as outside, in every
-/// round. SimpleLogger: an advisor outside logs once per turn, one inside once per round.
-#[tokio::test]
-async fn equal_places_keep_their_order_in_every_round() {
-    let journal = Journal::new();
-    let client = client(&two_rounds(), ToolCallAdvisor::new())
-        .advisor(named("a", Phase::Turn, &journal))
-        .advisor(named("c", Phase::Round, &journal))
-        .advisor(named("b", Phase::Turn, &journal))
-        .advisor(named("d", Phase::Round, &journal))
-        .tool(tool("look", "sunny"))
-        .build()
-        .unwrap();
-    read(client.prompt().user("go").stream()).await;
-    let turn = [
-        "a before", "b before", "c before", "d before", "d after 1", "c after 1", "c before", "d before",
-        "d after 2", "c after 2", "b after 2", "a after 2",
-    ];
-    assert_eq!(journal.labels(), turn);
-}
-
 /// A client taken as a builder has all advisors, and adding to it does not change the client.
 #[tokio::test]
 async fn derived_client_leaves_original_unchanged() {

@@ -180,7 +180,7 @@ async fn law_t6_called_tools_run_with_their_given_arguments() {
     let answers = streams.map(|events| (streamed(events), true)).into_iter();
     let at_once = json!({"choices": [{"message": {"tool_calls": whole}, "finish_reason": "tool_calls"}]});
     for (answer, is_streamed) in answers.chain([(Reply::json(200, at_once), false)]) {
-        for memory_in in [Phase::Round, Phase::Turn] {
+        for memory_in in PLACES {
             let turn = turn(answer.clone(), is_streamed, memory_in).await;
             let ids = assert_ids_agree(&turn);
             assert_eq!(ids[0], "x", "the first call keeps the id that the server gave it");
@@ -205,7 +205,7 @@ async fn law_s4_late_id_appears_nowhere() {
         &[json!([0, "late", null, end])],
         &[json!([1, "", "delete_all", "{\"path\":\"a\"}"])],
     ]);
-    for memory_in in [Phase::Round, Phase::Turn] {
+    for memory_in in PLACES {
         let turn = turn(answer.clone(), true, memory_in).await;
         let ids = assert_ids_agree(&turn);
         assert_eq!(turn.ran.iter().map(|ran| ran.call_id.clone()).collect::<Vec<_>>(), ids);

@@ -1,6 +1,5 @@
 //! Tools whose results go straight to the user.
 
-use advisor_chain::ToolDefinition;
 use advisor_tests::prelude::*;
 
 use crate::tool_loop::support::*;
@@ -62,8 +61,7 @@ async fn direct_results_are_separated_live_and_in_transcript() {
         ("".into(), b.into(), "Done.\n\nresult of b"),
     ];
     for (first, second, reads) in cases {
-        for mode in [ToolCallStreaming::TextOnly, ToolCallStreaming::FinalAnswerOnly, ToolCallStreaming::All]
-        {
+        for mode in MODES {
             let ledger = Ledger::default();
             let run = go(client(&model(&[("c1", "a"), ("c2", "b")]), streaming(mode))
                 .tool(direct("a", first.clone()))

@@ -73,26 +73,6 @@ async fn without_loop_caller_gets_call() {
     assert_eq!((model.calls(), given.lock().unwrap().len()), (1, 0));
 }
 
-/// Streamed calls: id, name and arguments in separate pieces are one call that runs once.
-#[tokio::test]
-async fn fragmented_call_runs_once_with_all_arguments() {
-    let nested = r#"{"place":{"city":"Oslo","tags":["a\"b","{}"]},"days":3}"#;
-    let mut piece = ToolCallDelta::start(0, "c1", "look");
-    piece.name = None;
-    let mut named = ToolCallDelta::start(0, "", "look");
-    named.call_id = None;
-    let mut answer = Answer::new().delta(Delta::tool_call(piece)).delta(Delta::tool_call(named));
-    for character in nested.chars() {
-        answer = answer.delta(Delta::tool_call(ToolCallDelta::arguments(0, character.to_string())));
-    }
-    let model = ScriptedModel::new([answer.finish(FinishReason::ToolCalls), Answer::from_text("Done.")]);
-    let (look, given) = invoked("look");
-    let client = client(&model, ToolCallAdvisor::new()).tool(look).build().unwrap();
-    client.prompt().user("go").call().await.unwrap();
-    let arguments: Value = serde_json::from_str(nested).unwrap();
-    assert_eq!(*given.lock().unwrap(), [arguments], "nested JSON arrives intact");
-}
-
 /// Text and a call in one event of the provider; reasoning and provider data are sent back unchanged and
 /// in order.
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! Tests of calls that run outside the loop, such as client-side ones: they run as inside it.
 
-use advisor_chain::tools::{CallRun, ParallelTools, ToolBatch, ToolEvents, ToolExecution};
-use advisor_chain::{ToolDefinition, Turn};
+use advisor_chain::Turn;
+use advisor_chain::tools::{CallRun, ParallelTools, ToolEvents};
 use advisor_tests::prelude::*;
 
 use crate::tool_loop::support::*;
@@ -145,45 +145,6 @@ async fn law_t5_call_run_alone_twice_is_started_once() {
     }
 }
 
-/// Law T5: two processes run one client-side call, and a result is lost. The call runs once, and the next turn
-/// reads that the outcome is unknown.
-#[tokio::test]
-async fn law_t5_client_side_call_with_recorded_start_runs_once() {
-    let count = Arc::new(Mutex::new(0));
-    let counted = Arc::clone(&count);
-    let charge =
-        ToolDefinition { client_side: true, effect: Some(Effect::AtMostOnce), ..definition("charge") };
-    let tools = ToolSet::new().with(FnTool::new(charge, move |_: Value| {
-        *counted.lock().unwrap() += 1;
-        async { Ok("charged") }
-    }));
-    let model = ScriptedModel::new([Answer::from_calls([("c1", "charge", "{}")]), Answer::from_text("Hm.")]);
-    let (advisor, memory) = (ToolCallAdvisor::new(), ChatMemoryAdvisor::new(InMemoryStore::new()));
-    let client = client(&model, advisor.clone()).advisor(memory.clone()).tools(&tools).build().unwrap();
-    let conversation = ConversationKey::new("c").unwrap();
-    client.prompt().user("Pay.").conversation(conversation.clone()).call().await.unwrap();
-    let run = async || {
-        let open = memory.client_side_calls(&conversation).await?.swap_remove(0);
-        let run = CallRun::new(open.call, open.key.unwrap());
-        let start = CallStart::new(run.key.clone(), run.call.id.clone());
-        memory.record_call_start(&conversation, &start).await?;
-        advisor.run_call(&tools, run).await
-    };
-    let (one, other) = futures::join!(run(), run());
-    let mut texts =
-        [one, other].map(|run| run.map_or_else(|error| error.to_string(), |result| result.text()));
-    texts.sort_unstable();
-    assert!(
-        texts[0] == "charged" && texts[1].ends_with("do not run it, and wait for its result"),
-        "{texts:?}"
-    );
-    assert_eq!(*count.lock().unwrap(), 1);
-    client.prompt().user("Did it work?").conversation(conversation.clone()).call().await.unwrap();
-    let sent = &model.prompts()[1].messages;
-    assert_valid(sent);
-    assert_eq!(transcript_lines(sent)[2], format!("error c1: {VERIFY_BEFORE_RETRYING}"));
-}
-
 /// Hides the first call of an answer from those outside.
 fn hiding() -> impl StreamAdvisor {
     from_fn("hiding", |request: ChatRequest, next: AdvisorChain| async move {
@@ -283,28 +244,5 @@ async fn observer_of_call_run_alone_receives_events() {
         assert_eq!(lines.len(), told.len(), "{lines:?}");
         assert!(lines.iter().zip(&told).all(|(line, told)| line.starts_with(told)), "{lines:?}");
         assert!(lines.last().unwrap().ends_with(&result.text()), "what the model is told: {lines:?}");
-    }
-}
-
-/// An execution that replaces the loop's own also runs such calls.
-#[tokio::test]
-async fn call_run_alone_uses_the_configured_execution() {
-    struct Elsewhere(bool);
-    #[async_trait]
-    impl ToolExecution for Elsewhere {
-        async fn execute(&self, batch: ToolBatch) -> Result<Vec<ToolResult>> {
-            let answered = batch.calls.iter().filter(|_| self.0);
-            Ok(answered
-                .map(|call| ToolResult::new(&call.call, vec![call.tool.definition().name.clone().into()]))
-                .collect())
-        }
-    }
-    for answers in [true, false] {
-        let advisor = ToolCallAdvisor::builder().execution(Elsewhere(answers)).build().unwrap();
-        let run = CallRun::new(ToolCall::new("c1", "echo", "{}"), key());
-        match advisor.run_call(&tools(), run).await {
-            Ok(result) => assert!(answers && result.text() == "echo", "{result:?}"),
-            Err(error) => assert!(!answers && error.kind() == ErrorKind::Tool, "{error}"),
-        }
     }
 }

@@ -1,7 +1,6 @@
 //! Tests for any answers and any mode: the laws of the stream hold, a call is a folded stream, and the
 //! transcript is valid.
 
-use advisor_chain::ToolDefinition;
 use advisor_chain::messages::ToolCallDelta;
 use advisor_tests::prelude::*;
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop_oneof};
@@ -191,14 +190,14 @@ async fn check_stream(script: &Script, setting: &Setting) {
     assert_conserved(&run, setting);
     assert_eq!(set.stages.ends().len(), 1, "T4: finalize once");
     assert!(set.model.calls() <= setting.rounds as usize, "T3: rounds");
-    let history = run.error_or_response().map_or_else(
+    let history = run.outcome.as_ref().map_or_else(
         |error| error.history().unwrap().clone(),
         |response| {
             assert_eq!(set.ledger.transcript(), *response.transcript(), "recorded is what came out");
             response.transcript().clone()
         },
     );
-    if !run.error_or_response().is_ok_and(has_client_side_calls) {
+    if !run.outcome.as_ref().is_ok_and(has_client_side_calls) {
         assert_valid(&history);
     }
 }
@@ -210,7 +209,7 @@ async fn check_call(script: &Script, setting: &Setting) {
     let call = called.client.prompt().user("go").call().await;
     assert_eq!(kept(&streamed), kept(&called), "the same hooks, records and requests");
     assert_eq!(streamed.stages.outcomes(), called.stages.outcomes());
-    match (call, run.error_or_response()) {
+    match (call, run.outcome.as_ref()) {
         (Ok(called), Ok(streamed)) => assert_eq!(&*called, streamed),
         (Err(called), Err(streamed)) => {
             assert_eq!((called.kind(), called.history()), (streamed.kind(), streamed.history()));

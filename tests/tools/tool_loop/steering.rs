@@ -1,7 +1,6 @@
 //! Tests of a hook that steers the loop after a round: the calls that run, how they run, and whether the turn
 //! continues.
 
-use advisor_chain::ToolDefinition;
 use advisor_tests::prelude::*;
 
 use crate::tool_loop::support::*;
@@ -41,63 +40,79 @@ fn with_calls(response: ChatResponse, change: fn(&mut ToolCall)) -> ChatResponse
     response.with_blocks(blocks)
 }
 
-async fn steered(steer: Steer) -> (ChatResponse, ScriptedModel, Arc<Mutex<Vec<Value>>>) {
-    let model = ScriptedModel::new([
-        Answer::new().text("Let me look.").call("c1", "look", "{\"a\":1}").finish(FinishReason::ToolCalls),
-        Answer::from_text("Done."),
-    ]);
-    let (look, given) = invoked("look");
-    let run =
-        go(client(&model, hooked(Steering(steer))).tool(look).tool(tool("other", "from another"))).await;
-    assert_valid(run.response().transcript());
-    (run.response().clone(), model, given)
-}
-
-/// A hook that leaves out all calls ends the turn; they are answered, and nothing is asked any more.
+/// What a hook makes of the first answer: how often the model is asked, what `look` is given, the reason of the turn's end,
+/// and the line of the call's result. The call stays as the model made it.
 #[tokio::test]
-async fn a_steering_hook_can_end_the_turn() {
-    let (response, model, given) =
-        steered(|response| emptied(response).with_finish(FinishReason::Stop)).await;
-    assert_eq!((model.calls(), given.lock().unwrap().len()), (1, 0));
-    assert_eq!(response.finish().reason, FinishReason::Stop);
-    assert_eq!(
-        transcript_lines(response.transcript())[1..4],
-        [
-            "assistant: Let me look.",
-            "call c1 look {\"a\":1}",
-            "error c1: not started: the application ended the turn"
-        ]
-    );
-}
-
-/// A hook that vetoes with a custom finish reason: no call runs.
-#[tokio::test]
-async fn a_steering_hook_can_veto() {
-    let (response, model, given) =
-        steered(|response| response.with_finish(FinishReason::ContentFilter)).await;
-    assert_eq!((model.calls(), given.lock().unwrap().len()), (1, 0));
-    assert_eq!(response.finish().reason, FinishReason::ContentFilter);
-    assert!(transcript_lines(response.transcript())[3].contains("content filter"));
-}
-
-/// A hook may change the arguments of a tool; the transcript keeps those of the model.
-#[tokio::test]
-async fn a_steering_hook_can_change_arguments() {
-    let (response, _, given) =
-        steered(|response| with_calls(response, |call| call.arguments = String::from("{\"a\":2}"))).await;
-    assert_eq!(*given.lock().unwrap(), [serde_json::json!({"a": 2})]);
-    assert_eq!(transcript_lines(response.transcript())[2..4], ["call c1 look {\"a\":1}", "result c1: ok"]);
-}
-
-/// A hook may send a call to another tool; its result still answers the call that the model made.
-#[tokio::test]
-async fn a_steering_hook_can_redirect_a_call() {
-    let (response, _, given) =
-        steered(|response| with_calls(response, |call| call.name = "other".into())).await;
-    assert!(given.lock().unwrap().is_empty());
-    let result = response.transcript().iter().find_map(|message| message.tool_result().cloned()).unwrap();
-    assert_eq!((result.call_id.as_str(), result.name.as_str()), ("c1", "look"));
-    assert_eq!(result.text(), "from another");
+async fn steering_hook_decides_about_the_calls() {
+    let table: [(Steer, usize, &[Value], FinishReason, &str); 6] = [
+        (
+            |response| emptied(response).with_finish(FinishReason::Stop),
+            1,
+            &[],
+            FinishReason::Stop,
+            "error c1: not started: the application ended the turn",
+        ),
+        (
+            |response| response.with_finish(FinishReason::ContentFilter),
+            1,
+            &[],
+            FinishReason::ContentFilter,
+            "error c1: not started: the answer was cut off (content filter)",
+        ),
+        (
+            |response| emptied(response).with_finish(FinishReason::Paused),
+            2,
+            &[],
+            FinishReason::Stop,
+            "error c1: not started: the application left this call out",
+        ),
+        (
+            |response| with_calls(response, |call| call.arguments = String::from("{\"a\":2}")),
+            2,
+            &[json!({"a": 2})],
+            FinishReason::Stop,
+            "result c1: ok",
+        ),
+        (
+            |response| with_calls(response, |call| call.name = "other".into()),
+            2,
+            &[],
+            FinishReason::Stop,
+            "result c1: from another",
+        ),
+        // The model could not read the result of a call that it did not make.
+        (
+            |response| {
+                let call = ToolCall::new("c9", "look", "{}");
+                let mut blocks: Vec<_> = response.blocks().map(|(id, block)| (id, block.clone())).collect();
+                blocks.push((BlockId::new(1, 9), call.into()));
+                response.with_blocks(blocks)
+            },
+            2,
+            &[json!({"a": 1})],
+            FinishReason::Stop,
+            "result c1: ok",
+        ),
+    ];
+    for (steer, asked, arguments, reason, result) in table {
+        let model = ScriptedModel::new([
+            Answer::new()
+                .text("Let me look.")
+                .call("c1", "look", "{\"a\":1}")
+                .finish(FinishReason::ToolCalls),
+            Answer::from_text("Done."),
+        ]);
+        let (look, given) = invoked("look");
+        let client = client(&model, hooked(Steering(steer))).tool(look).tool(tool("other", "from another"));
+        let run = go(client).await;
+        let response = run.response();
+        assert_valid(response.transcript());
+        assert_eq!((model.calls(), &response.finish().reason), (asked, &reason), "{result}");
+        assert_eq!(*given.lock().unwrap(), arguments, "{result}");
+        let lines = transcript_lines(response.transcript());
+        assert_eq!(lines[1..4], ["assistant: Let me look.", "call c1 look {\"a\":1}", result]);
+        assert_eq!(lines.len(), 5, "{lines:?}");
+    }
 }
 
 /// The tool to which a hook redirects a call decides whether the caller answers it.
@@ -123,31 +138,6 @@ async fn steering_hook_can_withhold_or_return_calls() {
         };
         assert_eq!((given.lock().unwrap().len(), &response.finish().reason), (ran, &reason), "{called}");
     }
-}
-
-/// Calls that the model did not make do not run, since the model could not read their results.
-#[tokio::test]
-async fn a_steering_hook_cannot_add_calls() {
-    let (response, model, given) = steered(|response| {
-        let call = ToolCall::new("c9", "look", "{}");
-        let mut blocks: Vec<_> = response.blocks().map(|(id, block)| (id, block.clone())).collect();
-        blocks.push((BlockId::new(1, 9), call.into()));
-        response.with_blocks(blocks)
-    })
-    .await;
-    assert_eq!((model.calls(), given.lock().unwrap().len()), (2, 1));
-    assert_eq!(response.transcript().len(), 4);
-}
-
-/// A hook leaves out the calls and continues: they are answered, and the model is asked again.
-#[tokio::test]
-async fn steering_hook_can_continue_without_the_calls() {
-    let (response, model, given) =
-        steered(|response| emptied(response).with_finish(FinishReason::Paused)).await;
-    assert_eq!((model.calls(), given.lock().unwrap().len()), (2, 0));
-    assert_eq!(response.text(), "Done.");
-    let lines = transcript_lines(response.transcript());
-    assert_eq!(lines[3], "error c1: not started: the application left this call out");
 }
 
 /// A hook can have the model asked again after an answer; the answer stays.

@@ -3,7 +3,6 @@
 
 use std::sync::mpsc;
 
-use advisor_chain::messages::BlockHead;
 use advisor_tests::prelude::*;
 use tokio::runtime::Builder;
 use tokio::task::spawn_blocking;
@@ -71,7 +70,7 @@ fn law_t3_time_runs_out_while_arguments_are_checked() {
 /// Shown content is kept: the blocks are closed, and the text is part of the transcript.
 #[tokio::test(start_paused = true)]
 async fn law_t3_time_runs_out_while_the_model_answers() {
-    for mode in [ToolCallStreaming::TextOnly, ToolCallStreaming::FinalAnswerOnly, ToolCallStreaming::All] {
+    for mode in MODES {
         let begun = Instant::now();
         let model = ScriptedModel::new([Answer::new().text("It is ").text("sun").hang()]);
         let advisor = ToolCallAdvisor::builder().limits(limits()).streaming(mode).build().unwrap();
@@ -203,30 +202,4 @@ async fn law_t3_answer_ready_in_time_is_no_limit() {
         .finish(FinishReason::Stop)]);
     let response = response_of(client(&model, limited(limits()))).await;
     assert_eq!((response.text().as_str(), &response.finish().reason), ("Done.", &FinishReason::Stop));
-}
-
-/// A model whose chunks are always there is held to the turn's time as well.
-#[tokio::test]
-async fn law_t3_time_limit_expires_with_always_ready_model() {
-    let limits = ToolLimits::default().with_turn_timeout(Duration::from_millis(1));
-    let endless = from_fn("endless", |request: ChatRequest, _: AdvisorChain| async move {
-        let block = BlockId::new(request.turn.next_round(), 0);
-        let begun = std::time::Instant::now();
-        let chunks = (0..1_000_000_u32).map(move |place| {
-            // The turn's time passes before the second chunk.
-            while place == 1 && begun.elapsed() < Duration::from_millis(5) {
-                std::hint::spin_loop();
-            }
-            Ok(match place {
-                0 => Chunk::Opened { block, head: BlockHead::new(BlockKind::Text) },
-                _ => Chunk::Delta { block, delta: BlockDelta::Text("and so on ".into()) },
-            })
-        });
-        Ok(ChunkStream::new(futures::stream::iter(chunks)))
-    })
-    .with_placement(Placement::new(Phase::Round));
-    let model = ScriptedModel::new([]);
-    let run = go(client(&model, limited(limits)).advisor(endless)).await;
-    assert_eq!(limit_of(&run), Limit::Time(1));
-    assert_valid(run.response().transcript());
 }

@@ -1,6 +1,5 @@
 //! Tests of law T2: any failure of a call is an error result that the model reads, and the turn continues.
 
-use advisor_chain::ToolDefinition;
 use advisor_chain::tools::ParallelTools;
 use advisor_tests::prelude::*;
 
@@ -50,14 +49,6 @@ async fn refused(definition: ToolDefinition, arguments: &str) -> String {
     assert!(result.is_error);
     assert!(given.lock().unwrap().is_empty(), "the tool ran with {:?}", given.lock().unwrap());
     result.text()
-}
-
-/// Only tools of the request can be called, and the model reads that there is no such tool.
-#[tokio::test]
-async fn law_t2_unknown_tool_is_an_error_result() {
-    let result = result_of("{}", "nonesuch", |builder| builder.tool(tool("look", "sunny"))).await;
-    assert!(result.is_error);
-    assert_eq!(result.text(), "there is no tool called `nonesuch`; call one of those you were given");
 }
 
 /// Arguments that are no JSON are an error result, never `{}`.
@@ -158,25 +149,6 @@ async fn law_t2_tool_with_broken_schema_is_error_result() {
     assert!(result.contains("the tool's own schema is invalid"), "{result}");
 }
 
-/// The text of a failed tool is the result, marked as an error. Without a text, the result
-/// says that the tool failed.
-#[tokio::test]
-async fn law_t2_failing_tool_is_an_error_result() {
-    for (says, read) in [
-        ("the sensor is broken", "the sensor is broken"),
-        ("", "the tool failed without saying why"),
-        (" \n", "the tool failed without saying why"),
-    ] {
-        let result = result_of("{}", "look", |builder| {
-            builder.tool(FnTool::new(definition("look"), move |_: Value| async move {
-                Err::<&str, _>(ToolError::new(says))
-            }))
-        })
-        .await;
-        assert_eq!((result.text().as_str(), result.is_error), (read, true));
-    }
-}
-
 #[tokio::test]
 async fn law_t2_a_panicking_tool_is_an_error_result() {
     let panicking = |text: Option<&'static str>| {
@@ -246,41 +218,4 @@ async fn law_t3_execution_timeout_applies_to_the_tool() {
         client(&model, advisor).tool(hanging).build().unwrap().prompt().user("go").call().await.unwrap();
         assert_eq!(begun.elapsed().as_secs(), took);
     }
-}
-
-/// A denial: the steering hook leaves a call out; the others run, and the model reads why that one did not.
-#[tokio::test]
-async fn law_t2_a_denied_call_is_an_error_result() {
-    let model = ScriptedModel::new([
-        Answer::from_calls([("c1", "delete", "{}"), ("c2", "look", "{}"), ("c3", "delete", "{}")]),
-        Answer::from_text("I see."),
-    ]);
-    let (delete, deleted) = invoked("delete");
-    let advisor = ToolCallAdvisor::builder().hooks(Denying).build().unwrap();
-    let response = response_of(client(&model, advisor).tool(delete).tool(tool("look", "sunny"))).await;
-    assert_eq!(
-        transcript_lines(response.transcript())[4..],
-        [
-            "error c1: not started: the application left this call out",
-            "result c2: sunny",
-            "error c3: not started: the application left this call out",
-            "assistant: I see.",
-        ]
-    );
-    assert!(deleted.lock().unwrap().is_empty());
-    assert_eq!(model.calls(), 2);
-}
-
-/// A tool error has the error's own text, its sources, or the tool's text.
-#[tokio::test]
-async fn results_exceptions_tool_error_keeps_text_and_sources() {
-    let failing = FnTool::new(definition("look"), |_: Value| async {
-        let number: i32 = "x".parse()?;
-        if number > 0 { Ok("unreachable") } else { Err(ToolError::new("never")) }
-    });
-    let model = ScriptedModel::new([Answer::from_calls([("c1", "look", "{}")]), Answer::from_text("Sorry.")]);
-    let response = response_of(client(&model, ToolCallAdvisor::new()).tool(failing)).await;
-    let result = response.transcript().iter().find_map(|message| message.tool_result().cloned()).unwrap();
-    assert!(result.is_error);
-    assert_eq!(result.text(), "invalid digit found in string");
 }

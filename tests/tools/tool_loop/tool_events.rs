@@ -1,6 +1,5 @@
 //! Tests of the events that observers of tools receive.
 
-use advisor_chain::ToolDefinition;
 use advisor_chain::tools::{ToolBatch, ToolExecution};
 use advisor_tests::prelude::*;
 
@@ -195,6 +194,6 @@ async fn law_t2_replaced_execution_ends_each_call_once() {
         let answer = Answer::from_calls(["c1", "c2", "c3"].map(|id| (id, "look", "{}")));
         let run = turn(answer, advisor.build().unwrap()).await;
         assert_eq!(events(&run), expected);
-        assert_eq!(run.error_or_response().err().map(Error::kind), ends);
+        assert_eq!(run.outcome.as_ref().err().map(Error::kind), ends);
     }
 }

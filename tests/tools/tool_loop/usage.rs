@@ -21,8 +21,7 @@ async fn run(model: &ScriptedModel, mode: ToolCallStreaming) -> Run {
     read(client.prompt().user("go").stream()).await
 }
 
-const ALL: [ToolCallStreaming; 3] =
-    [ToolCallStreaming::TextOnly, ToolCallStreaming::FinalAnswerOnly, ToolCallStreaming::All];
+const ALL: [ToolCallStreaming; 3] = MODES;
 
 /// The final response says the sum and keeps its own content.
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! `entity` over each wire format: what is sent for the schema, and values, invalid, cut, refused and tool-calling answers,
 //! as the bytes of servers.
 
-mod wire;
+pub(crate) mod wire;
 
 use advisor_chain::structured::Partial;
 use advisor_tests::prelude::*;

@@ -6,7 +6,6 @@ use advisor_tests::prelude::*;
 /// A turn that takes longer hangs.
 const LONGEST: Duration = Duration::from_secs(60);
 
-pub(crate) const PLACES_OF_MEMORY: [Phase; 2] = [Phase::Round, Phase::Turn];
 pub(crate) const TOOLS: [&str; 2] = ["get_weather", "get_time"];
 
 /// A client, its memory, and the number of tools that ran at the same time.

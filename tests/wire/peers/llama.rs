@@ -2,13 +2,12 @@
 //!
 //! The model calls tools, a random number of them, until a result is in its prompt. Then it answers.
 
-use advisor_chain::ChatOptions;
 use advisor_chain::openai::Profile;
 use advisor_tests::prelude::*;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::peers::chain::{Chain, PLACES_OF_MEMORY};
+use crate::peers::chain::Chain;
 
 /// The seeds to try for a round with several calls, which one seed in four gives.
 const SEEDS: std::ops::Range<i64> = 0..40;
@@ -37,7 +36,7 @@ async fn llama_cpp_holds_conversation_over_each_endpoint() {
     let Some(url) = crate::peers::address("LLAMA") else { return };
     for streaming in [true, false] {
         for (endpoint, model) in endpoints(&url, streaming) {
-            for memory_in in PLACES_OF_MEMORY {
+            for memory_in in PLACES {
                 let case = format!("{endpoint}, streaming {streaming}, memory in {memory_in:?}");
                 holds_conversation(&case, &model, memory_in).await;
             }

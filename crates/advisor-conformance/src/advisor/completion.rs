@@ -53,7 +53,7 @@ fn check_work(subject: &Subject, inside: &Inside, what: &str) {
     if journal.count("outside: completed*") == 0 {
         return;
     }
-    let is_early = ended > 0 && journal.happens_before("inner work ends *", "outside: completed*").is_err();
+    let is_early = ended > 0 && !journal.happens_before("inner work ends *", "outside: completed*");
     let is_live = journal.count("outside: completed, with 0 *") == 0;
     let is_left_out = ended == 0 && subject.asks_once() && !subject.declares(Declaration::EditsAnswers);
     if begun != ended || is_early || is_live || is_left_out {

@@ -31,6 +31,8 @@
     reason = "a clause fails by panicking"
 )]
 
+use futures::future::BoxFuture;
+
 mod allocations;
 mod apart;
 mod at_once;
@@ -108,7 +110,7 @@ macro_rules! advisor_conformance {
         $(, answer $answer:expr)?
         $(,)?
     ) => {
-        $crate::advisor_conformance! { @tests {
+        $crate::advisor_conformance! { @all tests {
             let subject = $crate::advisor::Subject::new(|| $make_advisor);
             $(let subject = subject.with_declared([
                 $($crate::advisor::Declaration::$declared $(($value))?),+
@@ -116,7 +118,10 @@ macro_rules! advisor_conformance {
             $(let subject = subject.with_question($question);)?
             $(let subject = subject.with_answer($answer);)?
             subject
-        }
+        } }
+    };
+    (@all $form:ident $subject:tt) => {
+        $crate::advisor_conformance! { @$form $subject
             law_s2_chunks_come_out_as_they_arrive
             law_s3_s4_chunks_fold_to_the_response
             law_s3_s4_restarted_answers_are_well_formed
@@ -139,4 +144,12 @@ macro_rules! advisor_conformance {
             $crate::advisor::$clause(&subject).await;
         }
     )*};
+    (@named $subject:ident $($clause:ident)*) => {
+        vec![$((stringify!($clause), futures::FutureExt::boxed($crate::advisor::$clause($subject)))),*]
+    };
+}
+
+/// Returns every clause of the suite by its name, for one test over many advisors.
+pub fn clauses(subject: &Subject) -> Vec<(&'static str, BoxFuture<'_, ()>)> {
+    crate::advisor_conformance! { @all named subject }
 }

@@ -1,7 +1,5 @@
 //! `AwaitPoint`: the kinds of await points.
 
-use std::fmt;
-
 /// The kind of an await point: its leaf, and the work that it is about to do or has just done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -65,31 +63,5 @@ impl AwaitPoint {
     pub(super) fn is_of_given_lease(self) -> bool {
         let renews = matches!(self, Self::BeforeRenewal | Self::AfterRenewal);
         renews || matches!(self, Self::BeforeLeaseEnds | Self::AfterLeaseEnds)
-    }
-}
-
-impl fmt::Display for AwaitPoint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Beginning => f.write_str("before the first poll"),
-            Self::Reader => f.write_str("reader, after a chunk"),
-            Self::BeforeLoad => f.write_str("store, before it loads"),
-            Self::AfterLoad => f.write_str("store, after it loaded"),
-            Self::BeforeAppend => f.write_str("store, before it appends"),
-            Self::BeforeAppendAgain => f.write_str("store, before it appends again"),
-            Self::AfterAppend => f.write_str("store, after it appended"),
-            Self::BeforeLease => f.write_str("store, before it gives a lease"),
-            Self::AfterLease => f.write_str("store, after it gave a lease"),
-            Self::BeforeRenewal => f.write_str("store, before it renews a lease"),
-            Self::AfterRenewal => f.write_str("store, after it renewed a lease"),
-            Self::BeforeLeaseEnds => f.write_str("store, before it takes back a lease"),
-            Self::AfterLeaseEnds => f.write_str("store, after it took back a lease"),
-            Self::Model => f.write_str("model, asked"),
-            Self::ModelItem => f.write_str("model, before an item"),
-            Self::ToolStarted => f.write_str("tool, started"),
-            Self::ToolEnding => f.write_str("tool, about to answer"),
-            Self::Hook(name) => write!(f, "hook {name}"),
-            Self::Other(name) => f.write_str(name),
-        }
     }
 }

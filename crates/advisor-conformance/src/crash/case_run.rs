@@ -3,7 +3,7 @@
 use std::fmt;
 
 use advisor_core::{ConversationKey, TurnId};
-use conversation_store::{Entry, NewEntry, StoreError};
+use conversation_store::{Entry, NewEntry};
 
 use super::{AwaitPoint, Event, Fault, Injection, Outcome, Scenario};
 
@@ -104,39 +104,6 @@ pub(super) fn appended(event: &Event) -> &[NewEntry] {
         _ => &[],
     }
 }
-
-/// The reason why a case could not run.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum CaseError {
-    /// The chain could not be created.
-    Chain(advisor_core::Error),
-    /// The store itself failed.
-    Store(StoreError),
-}
-
-impl From<advisor_core::Error> for CaseError {
-    fn from(error: advisor_core::Error) -> Self {
-        Self::Chain(error)
-    }
-}
-
-impl From<StoreError> for CaseError {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
-    }
-}
-
-impl fmt::Display for CaseError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Chain(error) => write!(f, "the chain could not be made: {error}"),
-            Self::Store(error) => write!(f, "the store failed by itself: {error:?}"),
-        }
-    }
-}
-
-impl std::error::Error for CaseError {}
 
 /// Writes the timeline.
 impl fmt::Display for CaseRun {

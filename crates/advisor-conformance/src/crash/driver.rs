@@ -11,9 +11,7 @@ use conversation_store::{ConversationStore, Entry, ReadRange};
 
 use super::drive::drive;
 use super::leaves::{ASKING_INPUT, INPUTS, LAST_INPUT};
-use super::{
-    AwaitPoint, CaseError, CaseRun, Fault, Injection, Invariant, Leaves, Outcome, Scenario, TurnRun,
-};
+use super::{AwaitPoint, CaseRun, Fault, Injection, Invariant, Leaves, Outcome, Scenario, TurnRun};
 
 /// Runs turns of a chain, injects faults at their await points, and checks every [`Invariant`] on the result.
 ///
@@ -53,6 +51,8 @@ pub struct CrashDriver {
     name: String,
     cases: usize,
 }
+
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 type MakeClient = dyn Fn(&Leaves) -> Result<ChatClient> + Send + Sync;
 
@@ -174,7 +174,7 @@ impl CrashDriver {
     ///
     /// # Errors
     /// If the chain cannot be created, or the store itself fails.
-    pub async fn run(&mut self, turns: &[&[Injection]]) -> std::result::Result<CaseRun, CaseError> {
+    pub async fn run(&mut self, turns: &[&[Injection]]) -> std::result::Result<CaseRun, BoxError> {
         let alone = match self.alone.take() {
             Some(alone) => alone,
             None => self.conversation(&[], "alone").await?.log,
@@ -190,7 +190,7 @@ impl CrashDriver {
         &self,
         turns: &[&[Injection]],
         name: &str,
-    ) -> std::result::Result<CaseRun, CaseError> {
+    ) -> std::result::Result<CaseRun, BoxError> {
         let conversation = ConversationKey::new(&format!("{}-{name}", self.name))?;
         let mut run = CaseRun::new(self.scenario, conversation);
         self.leaves.points.take_events();
@@ -221,7 +221,7 @@ impl CrashDriver {
         client: &ChatClient,
         said: &str,
         key: &ConversationKey,
-    ) -> std::result::Result<Prompt, CaseError> {
+    ) -> std::result::Result<Prompt, BoxError> {
         let prompt = client.prompt().conversation(key.clone());
         let mut waiting = ChatMemoryAdvisor::new(Arc::clone(&self.store)).client_side_calls(key).await?;
         if !self.scenario.asks() || waiting.is_empty() {
@@ -237,7 +237,7 @@ impl CrashDriver {
         prompt: Prompt,
         key: &ConversationKey,
         injections: &[Injection],
-    ) -> std::result::Result<TurnRun, CaseError> {
+    ) -> std::result::Result<TurnRun, BoxError> {
         let points = &self.leaves.points;
         let turn = prompt.stream();
         let id = turn.turn().id().clone();

@@ -2,9 +2,7 @@
 
 use std::fmt;
 
-use advisor_core::{
-    BlockDelta, CallKey, ChatResponse, Chunk, Effect, ErrorKind, MessageList, Text, ToolSet, TurnId,
-};
+use advisor_core::{CallKey, ChatResponse, Chunk, Effect, ErrorKind, MessageList, Text, ToolSet, TurnId};
 use conversation_store::{BatchKey, NewEntry, Version};
 
 use super::{AwaitPoint, Fault};
@@ -122,40 +120,7 @@ impl fmt::Display for Event {
             Self::Asked { round, messages, .. } => {
                 write!(f, "asked, round {round}: {}", super::labels::of_messages(messages.iter()))
             }
-            Self::AnswerFailed { round } => write!(f, "the answer of round {round} fails"),
-            Self::ToolStarted { key, call_id, .. } => write!(f, "tool started: {call_id} ({key})"),
-            Self::ToolEffect(key) => write!(f, "tool had its effect: {key}"),
-            Self::Delivered(chunk) => fmt_delivered(chunk, f),
-            Self::Injected { point, await_point, fault } => {
-                write!(f, "at point {point} ({await_point}): {fault:?}")
-            }
-            Self::TurnEnded(outcome) => write!(f, "outcome: {outcome:?}"),
-            Self::LoopStarted => f.write_str("the loop starts"),
-            Self::RoundStarted => f.write_str("the loop starts a round"),
-            Self::RoundEnded(response) => {
-                write!(f, "the loop receives the answer of round {}", response.round())
-            }
-            Self::LoopEnded => f.write_str("the loop is finalized"),
-            Self::Leaked(left) => write!(f, "{left} parts of the turn remain"),
-            Self::Late(await_point) => write!(f, "continued without a turn: {await_point}"),
+            event => write!(f, "{event:?}"),
         }
-    }
-}
-
-fn fmt_delivered(chunk: &Chunk, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    match chunk {
-        Chunk::Delta { block, delta: BlockDelta::Text(text) } => {
-            write!(f, "delivered text of {block}: {text:?}")
-        }
-        Chunk::Completed(response) => {
-            write!(f, "delivered Completed: {:?}", response.text())
-        }
-        Chunk::RoundCompleted(response) => {
-            write!(f, "delivered RoundCompleted of round {}", response.round())
-        }
-        Chunk::AttemptRestarted { round } => {
-            write!(f, "delivered that round {round} is void")
-        }
-        _ => write!(f, "delivered another chunk of round {}", chunk.round()),
     }
 }

@@ -125,26 +125,16 @@ impl CaseRun {
     }
 }
 
-/// An invariant that did not hold, with the timeline.
+/// An invariant that did not hold.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct BrokenInvariant {
-    invariant: Invariant,
-    problem: String,
-    timeline: String,
-}
-
-impl BrokenInvariant {
-    /// Returns the invariant.
-    #[must_use]
-    pub fn invariant(&self) -> Invariant {
-        self.invariant
-    }
-
-    /// Returns the problem, without the timeline.
-    #[must_use]
-    pub fn problem(&self) -> &str {
-        &self.problem
-    }
+    /// The invariant.
+    pub invariant: Invariant,
+    /// The problem, in one sentence.
+    pub problem: String,
+    /// The events of the case.
+    pub timeline: String,
 }
 
 impl fmt::Display for BrokenInvariant {

@@ -3,15 +3,13 @@
 use std::fmt;
 use std::sync::Arc;
 
-use advisor_core::{ChatClient, ChatClientBuilder, Role, ToolSet, async_trait};
+use advisor_core::{ChatClient, ChatClientBuilder, ChatModel, Role, ToolSet};
 use chat_memory_advisor::ChatMemoryAdvisor;
 use conversation_store::ConversationStore;
-use tool_call_advisor::{
-    LoopHooks, PolicyAction, ToolCallAdvisor, ToolCallAdvisorBuilder, ToolPolicy, ToolRule,
-};
+use tool_call_advisor::{PolicyAction, ToolCallAdvisor, ToolCallAdvisorBuilder, ToolPolicy, ToolRule};
 
 use super::scenario::{LAST, tools};
-use super::{AwaitPoints, PointHooks, PointModel, PointStore, Scenario};
+use super::{AwaitPoints, PointStore, Scenario};
 use crate::sent::is_said;
 use advisor_testkit::{Answer, ReceivedPrompt, ScriptedModel};
 
@@ -25,13 +23,11 @@ pub struct Leaves {
     /// The points, for the chain's own leaves.
     pub points: AwaitPoints,
     /// The model.
-    pub model: PointModel,
+    pub model: Arc<dyn ChatModel>,
     /// The store.
     pub store: PointStore,
     /// The tools that the model calls.
     pub tools: ToolSet,
-    /// The hooks of the loop.
-    pub hooks: PointHooks,
     scenario: Scenario,
 }
 
@@ -41,11 +37,6 @@ pub(super) const LAST_INPUT: &str = "last";
 /// The user message of the turn whose calls a person approves.
 pub(super) const ASKING_INPUT: &str = "ask";
 
-struct NoHooks;
-
-#[async_trait]
-impl LoopHooks for NoHooks {}
-
 impl Leaves {
     pub(super) fn new(scenario: Scenario, following: Scenario, store: Arc<dyn ConversationStore>) -> Self {
         let points = AwaitPoints::new();
@@ -54,7 +45,6 @@ impl Leaves {
             model: points.model(model),
             store: points.store(store),
             tools: tools(&points),
-            hooks: points.hooks(NoHooks),
             points,
             scenario,
         }
@@ -68,7 +58,7 @@ impl Leaves {
     /// Creates the builder of the loop with the hooks and the scenario's limits; a mode may be added.
     pub fn tool_loop(&self) -> ToolCallAdvisorBuilder {
         let policy = ToolPolicy::new([ToolRule::new(["asked*"], PolicyAction::Ask)], PolicyAction::Allow);
-        ToolCallAdvisor::builder().hooks(self.hooks.clone()).limits(self.scenario.limits()).policy(policy)
+        ToolCallAdvisor::builder().hooks(self.points.hooks()).limits(self.scenario.limits()).policy(policy)
     }
 
     /// Creates a memory in the store, as in a new process.

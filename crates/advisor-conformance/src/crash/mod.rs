@@ -14,11 +14,11 @@
 //! | word | type |
 //! | --- | --- |
 //! | await point: a pending or a ready of a leaf, numbered in passing order | [`AwaitPoints`], [`AwaitPoint`] |
-//! | leaf: an innermost wait of a chain | [`Leaves`], [`PointStore`], [`PointModel`], [`PointTool`], [`PointHooks`] |
+//! | leaf: an innermost wait of a chain | [`Leaves`], [`PointStore`] |
 //! | fault: a stop of the turn or a failure of a leaf, injected at a point | [`Fault`], [`Injection`] |
 //! | scenario: the model's answers in a turn | [`Scenario`] |
 //! | case: turns with faults, and a last one that must work | [`CrashDriver`], [`CaseRun`], [`TurnRun`], [`Event`], [`Outcome`] |
-//! | invariant: a condition that holds in every case | [`Invariant`], [`BrokenInvariant`] |
+//! | invariant: a condition that holds in every case | [`Invariant`] |
 
 mod await_point;
 mod case_run;
@@ -37,7 +37,7 @@ mod suites;
 mod tests;
 
 pub use await_point::AwaitPoint;
-pub use case_run::{CaseError, CaseRun, TurnRun};
+pub use case_run::{CaseRun, TurnRun};
 pub use driver::CrashDriver;
 pub use event::{Event, Outcome};
 pub use fault::{Fault, Injection};
@@ -45,9 +45,6 @@ pub use invariants::{BrokenInvariant, Invariant};
 pub use leaves::Leaves;
 pub use next_turns::next_turns_are_valid;
 pub use points::AwaitPoints;
-pub use points::hooks::PointHooks;
-pub use points::model::PointModel;
 pub use points::store::{PointStore, StorePoints, with_given_leases, with_leases};
-pub use points::tool::PointTool;
 pub use scenario::Scenario;
 pub use suites::{every_point_of_advisor, every_point_of_chain, every_point_of_store};

@@ -4,11 +4,8 @@
 
 use std::sync::Arc;
 
-use advisor_core::{
-    ChatClient, ChatModel, ChatRequest, ChatResponse, ChunkStream, ConversationKey, FinishReason, Message,
-    Result, async_trait,
-};
-use advisor_testkit::validate_transcript;
+use advisor_core::{ChatClient, ConversationKey, Message};
+use advisor_testkit::{Answer, ScriptedModel, validate_transcript};
 use chat_memory_advisor::ChatMemoryAdvisor;
 use conversation_store::{ConversationStore, ReadRange};
 
@@ -19,24 +16,16 @@ use conversation_store::{ConversationStore, ReadRange};
 /// If a request is not valid, or a turn fails or is not stored.
 pub async fn next_turns_are_valid(store: Arc<dyn ConversationStore>, key: &ConversationKey) {
     let memory = ChatMemoryAdvisor::new(Arc::clone(&store));
-    let client = ChatClient::builder(Careful).advisor(memory).build().unwrap();
+    let model = ScriptedModel::from_fn(|prompt| {
+        assert_eq!(validate_transcript(&prompt.messages), []);
+        Answer::from_text("yes")
+    });
+    let client = ChatClient::builder(model).advisor(memory).build().unwrap();
     for text in ["one more", "and another"] {
         client.prompt().user(text).conversation(key.clone()).call().await.unwrap();
         let read = store.load(key, ReadRange::LastTurns(1)).await.unwrap();
         let said = read.entries.iter().filter_map(|entry| entry.kind.as_message()).map(Message::text);
         assert_eq!(said.collect::<Vec<_>>(), [text, "yes"]);
         assert_eq!(read.open_turn, None);
-    }
-}
-
-/// Answers valid requests, and panics at any other.
-struct Careful;
-
-#[async_trait]
-impl ChatModel for Careful {
-    async fn stream(&self, request: ChatRequest) -> Result<ChunkStream> {
-        assert_eq!(validate_transcript(&request.messages), []);
-        let answer = ChatResponse::new(request.round, Message::assistant("yes"), FinishReason::Stop);
-        Ok(ChunkStream::answer(answer))
     }
 }

@@ -1,10 +1,8 @@
 //! `AwaitPoints`: numbers the await points of a turn, and injects faults at them.
 
-pub(crate) mod hooks;
-pub(crate) mod model;
 pub(crate) mod pass;
 pub(crate) mod store;
-pub(crate) mod tool;
+mod wrapped;
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -15,8 +13,9 @@ use advisor_core::{ChatModel, Error, ErrorKind, Result, Tool};
 use conversation_store::ConversationStore;
 use tool_call_advisor::LoopHooks;
 
-use super::{AwaitPoint, Event, Fault, Injection, PointHooks, PointModel, PointStore, PointTool};
+use super::{AwaitPoint, Event, Fault, Injection, PointStore};
 use crate::crash::points::pass::{Pass, WANTED};
+use crate::crash::points::wrapped::{PointHooks, PointModel, PointTool};
 
 /// Numbers the await points of a turn as its leaves pass them, and injects the faults of a test. Clones share
 /// everything.
@@ -99,20 +98,18 @@ impl AwaitPoints {
 
     /// Wraps a model so that it passes a point when it is asked and before each item, and records its requests.
     #[must_use]
-    pub fn model(&self, model: impl ChatModel) -> PointModel {
-        PointModel::new(self, Arc::new(model))
+    pub fn model(&self, model: impl ChatModel) -> Arc<dyn ChatModel> {
+        Arc::new(PointModel { points: self.clone(), inner: Arc::new(model) })
     }
 
     /// Wraps a tool so that it passes a point when it starts and when it has run, and records both.
-    #[must_use]
-    pub fn tool(&self, tool: impl Tool) -> PointTool {
-        PointTool::new(self, Arc::new(tool))
+    pub fn tool<T: Tool>(&self, tool: T) -> impl Tool + use<T> {
+        PointTool { points: self.clone(), inner: tool }
     }
 
-    /// Wraps hooks of the loop so that each passes a point before its work.
-    #[must_use]
-    pub fn hooks(&self, hooks: impl LoopHooks) -> PointHooks {
-        PointHooks::new(self, Arc::new(hooks))
+    /// Returns hooks of the loop, each of which passes a point and does nothing else.
+    pub fn hooks(&self) -> impl LoopHooks + use<> {
+        PointHooks(self.clone())
     }
 
     /// Passes a point of a leaf of the test's own, such as an advisor that waits, or a timer.

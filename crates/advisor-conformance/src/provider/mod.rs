@@ -73,13 +73,15 @@ pub use traces::*;
 /// Runs every clause of the module [`conformance`](mod@crate::provider) on a provider, each as a test.
 ///
 /// The expression makes a [`WireFamily`](crate::provider::WireFamily). A client of another library may be unable to
-/// keep all clauses: `provider_conformance!(family, only text_streams_in_order …)` runs those that it names.
+/// keep all clauses: `provider_conformance!(family, without status_has_its_kind …)` leaves out those that it names.
 #[macro_export]
 macro_rules! provider_conformance {
-    ($family:expr, only $($clause:ident)+) => {
-        $crate::provider_conformance! { @tests $family; $($clause)+ }
-    };
-    ($family:expr) => {
+    ($family:expr $(, without $($left_out:ident)+)?) => {
+        /// The clauses that are left out. Each exists.
+        const LEFT_OUT: &[&str] = {
+            $($(let _ = $crate::provider::$left_out;)+)?
+            &[$($(stringify!($left_out)),+)?]
+        };
         $crate::provider_conformance! { @tests $family;
             text_streams_in_order
             text_of_all_sorts_survives
@@ -119,6 +121,10 @@ macro_rules! provider_conformance {
     (@tests $family:expr; $($clause:ident)*) => {$(
         #[::tokio::test]
         async fn $clause() {
+            if LEFT_OUT.contains(&stringify!($clause)) {
+                eprintln!("left out");
+                return;
+            }
             $crate::provider::$clause(&$family).await;
         }
     )*};

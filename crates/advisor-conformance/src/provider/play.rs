@@ -7,6 +7,7 @@ use super::family::{AnswerPart, WireFamily};
 use super::laws::assert_lawful;
 use super::run::{Run, chain, question, read, server, within, written};
 use advisor_testkit::Reply;
+use advisor_testkit::split::random_offsets;
 
 /// The seeds of the random splits.
 const SEEDS: [u64; 3] = [1, 2, 3];
@@ -31,8 +32,9 @@ async fn play_if_expressible(family: &dyn WireFamily, parts: &[AnswerPart]) -> b
     let reply = || family.reply(written.concat().into());
     let whole = play_once(family, reply()).await;
     assert_lawful(&whole, &expected);
-    let pieces = reply().pieces().concat().len() / 20 + 2;
-    let random = SEEDS.map(|seed| reply().split_randomly(seed, pieces));
+    let length = reply().pieces().concat().len();
+    let pieces = length / 20 + 2;
+    let random = SEEDS.map(|seed| reply().split_at(&random_offsets(length, seed, pieces)));
     for split in [reply().split_every(1)].into_iter().chain(random) {
         let run = play_once(family, split).await;
         assert_eq!(run.chunks, whole.chunks, "law S5: a split changes the chunks of {parts:?}");

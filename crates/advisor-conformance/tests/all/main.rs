@@ -15,6 +15,7 @@ mod conformance;
 mod crash;
 #[cfg(feature = "crash")]
 mod crash_refused;
+#[cfg(feature = "provider")]
 mod made_up_provider;
 #[cfg(feature = "store")]
 mod store_suite;

@@ -1,12 +1,11 @@
 //! The server's answer to one request.
 
 use super::step::{self, Step};
-use crate::{Gate, split};
+use crate::Gate;
 use bytes::Bytes;
 use http::StatusCode;
 use serde_json::Value;
 use std::borrow::Borrow;
-use std::time::Duration;
 
 /// The way in which a body is delimited on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,7 +124,7 @@ impl Reply {
         self
     }
 
-    /// Splits the body at these offsets; see [`split::pieces`].
+    /// Splits the body at these offsets; see [`split::pieces`](crate::split::pieces).
     pub fn split_at(mut self, offsets: &[usize]) -> Self {
         self.steps = step::split_at(self.steps, offsets);
         self
@@ -136,20 +135,6 @@ impl Reply {
         let body = step::length(&self.steps);
         let offsets: Vec<usize> = (0..body).step_by(length.max(1)).collect();
         self.split_at(&offsets)
-    }
-
-    /// Splits the body at random offsets into this many pieces, or fewer if it has not enough bytes; see
-    /// [`split::random_offsets`].
-    ///
-    /// Prints the seed to standard error, which a test harness shows when the test fails.
-    #[allow(
-        clippy::print_stderr,
-        reason = "the harness captures it, and a failure without its seed is of no use"
-    )]
-    pub fn split_randomly(self, seed: u64, pieces: usize) -> Self {
-        let length = step::length(&self.steps);
-        eprintln!("reply of {length} bytes split into {pieces} pieces with seed {seed}");
-        self.split_at(&split::random_offsets(length, seed, pieces))
     }
 
     /// Closes the connection after this many bytes of the body. The last chunk, or a part of the
@@ -181,15 +166,6 @@ impl Reply {
     /// Waits at `gate` before the first byte of the answer, after the request has been read.
     pub fn gate_head(mut self, gate: Gate) -> Self {
         self.before_head = Some(gate);
-        self
-    }
-
-    /// Pauses between the current pieces, on tokio's clock.
-    ///
-    /// For demonstrations. In a test, use a [`Gate`], which needs no time; tokio's paused clock runs ahead of
-    /// real sockets.
-    pub fn paced(mut self, pause: Duration) -> Self {
-        self.steps = step::paced(self.steps, pause);
         self
     }
 
@@ -291,7 +267,6 @@ mod tests {
         let reply = Reply::sse("abcdefgh").split_every(3).split_at(&[1]);
         assert_eq!(reply.pieces(), ["a", "bc", "def", "gh"]);
         assert_eq!(Reply::sse("abc").split_every(0).pieces(), ["a", "b", "c"]);
-        assert_eq!(Reply::sse("abcdefgh").split_randomly(5, 4).pieces().len(), 4);
         assert!(Reply::sse("").split_every(1).pieces().is_empty());
     }
 }

@@ -2,7 +2,6 @@
 
 use crate::{Gate, split};
 use bytes::Bytes;
-use std::time::Duration;
 
 /// One step of a reply's body. Steps are played in order; after the last one the reply ends normally.
 #[derive(Clone, Debug)]
@@ -12,8 +11,6 @@ pub enum Step {
     Write(Bytes),
     /// Reports that the server has reached the gate, and waits until the gate is released.
     Wait(Gate),
-    /// Waits for this long, on tokio's clock.
-    Pause(Duration),
     /// Writes nothing more and keeps the connection open until the client disconnects.
     Stall,
     /// Closes the connection at once. The last chunk, or a part of the `content-length`, is missing.
@@ -81,32 +78,15 @@ pub(super) fn insert_after(steps: Vec<Step>, offset: usize, step: Step) -> Vec<S
     steps
 }
 
-/// Inserts a pause before every write but the first.
-pub(super) fn paced(steps: Vec<Step>, pause: Duration) -> Vec<Step> {
-    let mut result = Vec::with_capacity(steps.len() * 2);
-    let mut wrote = false;
-    for step in steps {
-        if matches!(step, Step::Write(_)) {
-            if wrote {
-                result.push(Step::Pause(pause));
-            }
-            wrote = true;
-        }
-        result.push(step);
-    }
-    result
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Returns the steps in short form: bytes as text, `.` for a gate, `|` for an ending, `_` for a pause.
+    /// Returns the steps in short form: bytes as text, `.` for a gate, `|` for an ending.
     fn short(steps: &[Step]) -> Vec<String> {
         let words = steps.iter().map(|step| match step {
             Step::Write(bytes) => String::from_utf8(bytes.to_vec()).unwrap(),
             Step::Wait(_) => ".".to_owned(),
-            Step::Pause(_) => "_".to_owned(),
             Step::Stall | Step::Cut | Step::Reset => "|".to_owned(),
         });
         words.collect()
@@ -134,8 +114,8 @@ mod tests {
             let steps = insert_after(vec![write("abcd")], offset, gate());
             assert_eq!(short(&steps), expected);
         }
-        let steps = insert_after(vec![write("abcd")], 2, Step::Pause(Duration::ZERO));
-        assert_eq!(short(&insert_after(steps, 2, gate())), ["ab", "_", ".", "cd"]);
+        let steps = insert_after(vec![write("abcd")], 2, gate());
+        assert_eq!(short(&insert_after(steps, 2, gate())), ["ab", ".", ".", "cd"]);
     }
 
     #[test]
@@ -156,11 +136,5 @@ mod tests {
         };
         assert_eq!(both(3, 1), ["a", "|"]);
         assert_eq!(both(1, 3)[..2], ["a", "|"]);
-    }
-
-    #[test]
-    fn pacing_pauses_between_the_writes() {
-        let steps = split_at(vec![write("abc")], &[1, 2]);
-        assert_eq!(short(&paced(steps, Duration::from_secs(1))), ["a", "_", "b", "_", "c"]);
     }
 }

@@ -32,7 +32,6 @@ where
         match step {
             Step::Write(bytes) => write_piece(reply.framing, bytes, out).await?,
             Step::Wait(gate) => gate.pass().await,
-            Step::Pause(duration) => tokio::time::sleep(*duration).await,
             Step::Stall => pending().await,
             Step::Cut => return Ok(Ending::Close),
             Step::Reset => return Ok(Ending::Reset),
@@ -75,7 +74,6 @@ mod tests {
     use crate::Gate;
     use futures::FutureExt;
     use std::time::Duration;
-    use tokio::time::Instant;
 
     async fn written(reply: &Reply) -> (String, Ending) {
         let mut out = Vec::new();
@@ -131,15 +129,6 @@ mod tests {
         middle.release();
         assert!(playing.as_mut().now_or_never().is_some());
         assert!(read_ready(&mut client, &mut seen).ends_with(b"2\r\nbc\r\n0\r\n\r\n"));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn pacing_waits_on_the_clock_of_tokio() {
-        let reply = Reply::sse("abc").split_every(1).paced(Duration::from_secs(5));
-        let start = Instant::now();
-        let (body, _) = written(&reply).await;
-        assert_eq!(start.elapsed(), Duration::from_secs(10));
-        assert_eq!(body, "1\r\na\r\n1\r\nb\r\n1\r\nc\r\n0\r\n\r\n");
     }
 
     #[tokio::test(start_paused = true)]

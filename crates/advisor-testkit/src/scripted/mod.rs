@@ -9,12 +9,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 
 use advisor_core::{
-    AggregatorSettings, ChatModel, ChatOptions, ChatRequest, ChunkStream, Delta, Error, ErrorKind,
-    MessageAggregator, MessageList, Result, TurnId,
+    AggregatorSettings, ChatModel, ChatOptions, ChatRequest, ChatResponse, Chunk, ChunkStream, Delta, Error,
+    ErrorKind, MessageAggregator, MessageList, Result, TurnId,
 };
 use async_trait::async_trait;
 use futures::future::BoxFuture;
-use futures::stream::Stream;
+use futures::stream::{Stream, StreamExt};
 
 use crate::Journal;
 pub use answer::Answer;
@@ -173,6 +173,23 @@ impl ChatModel for ScriptedModel {
     fn name(&self) -> &'static str {
         "scripted"
     }
+}
+
+/// Asks a model, and reads its answer to the end.
+///
+/// # Errors
+/// That of the request or of its answer.
+///
+/// # Panics
+/// If the stream ends with neither an error nor `Completed`, which law S1 forbids.
+#[allow(clippy::expect_used, reason = "this is a check for tests: a broken law has to be seen")]
+pub async fn answer_of(model: &impl ChatModel, request: ChatRequest) -> Result<ChatResponse> {
+    let mut stream = model.stream(request).await?;
+    let mut last = None;
+    while let Some(chunk) = stream.next().await {
+        last = Some(chunk?);
+    }
+    Ok(last.as_ref().and_then(Chunk::completed).expect("a stream ends with `Completed`").clone())
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use advisor_core::{ConversationKey, Message};
 use async_trait::async_trait;
-use conversation_store::{Batch, ConversationStore, ReadRange, StoreError, Version};
+use conversation_store::{ConversationStore, ReadRange, StoreError, Version};
 use tokio::task::yield_now;
 
 use super::{Around, Asked, StoreAround, Work};
@@ -33,16 +33,12 @@ use crate::Journal;
 /// journal.assert_order(&["stored user", "model.ask r1", "model.end r1", "stored assistant() end"]);
 /// # Ok(()) }
 /// ```
-pub type JournalStore<S> = StoreAround<S, JournalSink>;
-
-/// The journal to which a [`JournalStore`] writes.
-#[derive(Debug)]
-pub struct JournalSink(Journal);
+pub type JournalStore<S> = StoreAround<S, Journal>;
 
 impl<S: ConversationStore> JournalStore<S> {
     /// Wraps a store.
     pub fn new(inner: S, journal: &Journal) -> Self {
-        Self::with(Arc::new(inner), JournalSink(journal.clone()))
+        Self::with(Arc::new(inner), journal.clone())
     }
 
     /// Returns all messages of the log as they were stored, without repair.
@@ -55,13 +51,8 @@ impl<S: ConversationStore> JournalStore<S> {
     }
 }
 
-fn labels(batch: &Batch) -> String {
-    let labels: Vec<_> = batch.entries.iter().map(|entry| entry.kind.label()).collect();
-    labels.join(" ")
-}
-
 #[async_trait]
-impl Around for JournalSink {
+impl Around for Journal {
     async fn around(&self, asked: Asked<'_>, work: Work<'_>) -> Result<Option<Version>, StoreError> {
         if matches!(asked, Asked::Load | Asked::Append(_)) {
             yield_now().await;
@@ -69,7 +60,8 @@ impl Around for JournalSink {
         let done = work.await?;
         if let Asked::Append(batch) = asked {
             yield_now().await;
-            self.0.record(format!("stored {}", labels(batch)));
+            let labels: Vec<_> = batch.entries.iter().map(|entry| entry.kind.label()).collect();
+            self.record(format!("stored {}", labels.join(" ")));
         }
         Ok(done)
     }

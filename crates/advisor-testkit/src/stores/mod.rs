@@ -6,4 +6,4 @@ mod journal;
 
 pub use around::{Around, Asked, StoreAround, Work};
 pub use fault::{FaultStore, Faults, StoreFault};
-pub use journal::{JournalSink, JournalStore};
+pub use journal::JournalStore;

@@ -24,10 +24,10 @@ fn deltas(body: &[u8]) -> Vec<Value> {
 
 #[test]
 fn complete_answer_has_shape_of_api() {
-    let body = ChatTranscript::new("m").with_id("c7").text("Hi").finish("stop").usage(3, 4).done();
+    let body = ChatTranscript::new("m").text("Hi").finish("stop").usage(3, 4).done();
     let envelope = |choices: Value| {
         json!({
-            "id": "c7", "object": "chat.completion.chunk", "created": 1_700_000_000, "model": "m", "choices": choices
+            "id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1_700_000_000, "model": "m", "choices": choices
         })
     };
     let mut usage = envelope(json!([]));
@@ -79,7 +79,7 @@ fn text_of_several_bytes_a_character_stays_itself() {
 #[test]
 fn quirks_are_written_as_they_are() {
     let body = ChatTranscript::new("m")
-        .comment("PROCESSING")
+        .raw_bytes(": PROCESSING\n\n")
         .delta(json!({"content": null, "tool_calls": []}))
         .reasoning("hm")
         .refusal("no")

@@ -56,26 +56,6 @@ fn answer_has_chunks_response_and_end() {
 }
 
 #[test]
-#[should_panic(expected = "another text")]
-fn another_response_is_noticed() {
-    answer("", BODY).assert_same(&answer("!", BODY), "another text");
-}
-
-#[test]
-#[should_panic(expected = "one failed")]
-fn failure_in_place_of_response_is_noticed() {
-    answer("", BODY).assert_same(&answer("", b"{\"say\":\"a\"}\n"), "one failed");
-}
-
-#[test]
-fn deltas_end_at_the_first_error() {
-    assert_same_at_any_split(|| decoder(""), BODY, "lines");
-    let failed = decoded(decoder(""), &[b"{\"say\":\"a\"}\n{\"say\n{\"say\":\"b\"}\n"]);
-    assert_eq!(failed.deltas.len(), 2);
-    assert!(failed.deltas[0].is_ok() && failed.deltas[1].is_err());
-}
-
-#[test]
 #[should_panic(expected = "changing")]
 fn other_deltas_are_noticed() {
     let count = Cell::new(0);

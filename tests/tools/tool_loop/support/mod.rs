@@ -1,18 +1,15 @@
 //! Shared parts of the tests of the loop: running a turn to its end, tools, recorders and observed hooks.
 
 mod ledger;
-mod reading;
 mod stages;
 mod staging;
-mod tools;
-mod transcript;
 
+pub(crate) use advisor_tests::lines::{assert_valid, transcript_lines};
+pub(crate) use advisor_tests::reading::{Reader, Run, in_time, lines, read};
+pub(crate) use advisor_tests::tools::{definition, invoked, tool};
 pub(crate) use ledger::Ledger;
-pub(crate) use reading::{Reader, Run, in_time, lines, read};
 pub(crate) use stages::{Denying, Staged, Stages, Watch};
 pub(crate) use staging::{staged, staged_in};
-pub(crate) use tools::{definition, invoked, result_of, tool};
-pub(crate) use transcript::{assert_valid, transcript_lines};
 
 use advisor_chain::chain::TurnResponse;
 use advisor_tests::prelude::*;
@@ -49,4 +46,14 @@ pub(crate) async fn go(client: ChatClientBuilder) -> Run {
 /// Calls this client once.
 pub(crate) async fn response_of(client: ChatClientBuilder) -> TurnResponse {
     client.build().unwrap().prompt().user("go").call().await.unwrap()
+}
+
+/// Returns the result of one call of the only tool, which the model asks for with these arguments.
+pub(crate) async fn result_of(tool: FnTool, arguments: &str) -> ToolResult {
+    let name = tool.definition().name.to_string();
+    let model =
+        ScriptedModel::new([Answer::from_calls([("c1", &*name, arguments)]), Answer::from_text("Done.")]);
+    let client = client(&model, ToolCallAdvisor::new()).tool(tool).build().unwrap();
+    let response = client.prompt().user("go").call().await.unwrap();
+    response.transcript().iter().find_map(Message::tool_result).unwrap().clone()
 }

@@ -4,7 +4,7 @@ use advisor_chain::messages::Usage;
 use advisor_tests::prelude::*;
 
 use super::{Aimock, Api, Sending};
-use crate::peers::chain::{Chain, PLACES_OF_MEMORY, Seen, TOOLS, called, lines};
+use crate::peers::chain::{Chain, Seen, TOOLS, called, lines};
 
 /// The input, the city and the answer of each turn, as in `fixtures.json`.
 const TURNS: [[&str; 3]; 2] = [
@@ -15,7 +15,7 @@ const TURNS: [[&str; 3]; 2] = [
 #[tokio::test]
 async fn each_api_carries_two_turns_with_parallel_tools() {
     for api in Api::ALL {
-        for memory_in in PLACES_OF_MEMORY {
+        for memory_in in PLACES {
             for streaming in [true, false] {
                 let Some(aimock) = Aimock::new() else { return };
                 let sending = Sending { streaming, ..Sending::default() };

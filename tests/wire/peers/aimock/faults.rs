@@ -4,7 +4,7 @@ use advisor_chain::openai::backoff::Backoff;
 use advisor_tests::prelude::*;
 
 use super::{Aimock, Api, Sending};
-use crate::peers::chain::{Chain, PLACES_OF_MEMORY};
+use crate::peers::chain::Chain;
 
 #[tokio::test]
 async fn each_api_asks_again_after_rate_limit() {
@@ -45,7 +45,7 @@ async fn each_api_reports_fault_by_its_kind() {
 #[tokio::test]
 async fn each_api_runs_no_call_of_broken_answer_and_goes_on() {
     for api in Api::ALL {
-        for memory_in in PLACES_OF_MEMORY {
+        for memory_in in PLACES {
             let Some(aimock) = Aimock::new() else { return };
             let chain = Chain::new(aimock.model(api, Sending::default()), ChatOptions::default(), memory_in);
             let broken = chain.turn("Break off after a call.").await;

@@ -3,9 +3,9 @@
 mod conversation;
 mod faults;
 
+use advisor_chain::openai;
 use advisor_chain::openai::backoff::Backoff;
 use advisor_chain::openai::transport::{ReqwestTransport, Transport};
-use advisor_chain::{ChatOptions, openai};
 use advisor_tests::prelude::*;
 
 /// The APIs, all behind one address.

@@ -66,18 +66,9 @@ pub(super) fn turns_are_contiguous(run: &CaseRun) -> Result<(), String> {
 pub(super) fn shown_is_remembered(run: &CaseRun) -> Result<(), String> {
     for (place, turn) in run.turns.iter().enumerate().filter(|(_, turn)| !is_undone(turn, &run.log)) {
         let remembered = Remembered::from_log(turn, &run.log);
-        let loss = if run.is_killed_from(place) { Loss::OfOpenRound } else { Loss::None };
-        remembered.holds(turn, loss)?;
+        remembered.holds(turn, run.is_killed_from(place))?;
     }
     Ok(())
-}
-
-/// The shown text that a log may lack.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Loss {
-    None,
-    /// The text of a round whose end was not shown, since the process was killed.
-    OfOpenRound,
 }
 
 /// The texts of a turn in a log.
@@ -103,9 +94,10 @@ impl Remembered {
         Self { answers, partial, completed: matches!(end, Some(TurnEnd::Completed(_))) }
     }
 
-    fn holds(&self, turn: &TurnRun, loss: Loss) -> Result<(), String> {
+    /// `killed` says whether the text of a round whose end was not shown may be missing.
+    fn holds(&self, turn: &TurnRun, killed: bool) -> Result<(), String> {
         let shown = shown(turn);
-        self.check_rounds(turn, &shown, loss)?;
+        self.check_rounds(turn, &shown, killed)?;
         check_report(turn, &shown)?;
         let last = shown.values().next_back();
         if !self.partial.is_empty() && last != Some(&self.partial) {
@@ -118,7 +110,12 @@ impl Remembered {
     }
 
     /// Checks that the shown text of each round is remembered once.
-    fn check_rounds(&self, turn: &TurnRun, shown: &BTreeMap<u32, String>, loss: Loss) -> Result<(), String> {
+    fn check_rounds(
+        &self,
+        turn: &TurnRun,
+        shown: &BTreeMap<u32, String>,
+        killed: bool,
+    ) -> Result<(), String> {
         let last_round = shown.keys().next_back().copied();
         let mut rest = self.answers.iter();
         for (round, text) in shown {
@@ -132,7 +129,7 @@ impl Remembered {
                 (true, true) if !is_stored(turn, *round, text) => 1,
                 (in_answer, in_partial) => usize::from(in_answer) + usize::from(in_partial),
             };
-            let may_be_lost = loss == Loss::OfOpenRound && is_open;
+            let may_be_lost = killed && is_open;
             if times > 1 || (times == 0 && !may_be_lost) {
                 return Err(format!(
                     "{text:?} was shown in round {round} and is remembered {times} times: answers {:?}, partial {:?}",

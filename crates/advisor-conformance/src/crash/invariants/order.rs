@@ -139,9 +139,8 @@ pub(super) fn the_end_comes_last(run: &CaseRun) -> Result<(), String> {
             return Err("the turn emits an item after its end".into());
         }
         if turn.outcome == Outcome::Stuck {
-            let last = turn.await_points.last().map(ToString::to_string).unwrap_or_default();
-            let passed = turn.await_points.len();
-            return Err(format!("the turn hangs after {passed} points; the last one is: {last}"));
+            let (passed, last) = (turn.await_points.len(), turn.await_points.last());
+            return Err(format!("the turn hangs after {passed} points; the last one is: {last:?}"));
         }
         if turn.outcome == Outcome::Stopped {
             return Err("the turn ends with neither `Completed` nor an error".into());

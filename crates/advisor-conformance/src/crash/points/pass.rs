@@ -1,4 +1,4 @@
-//! `Pass`: the future of one await point. `LeafFault` is the failure that a leaf then returns.
+//! `Pass`: the future of one await point. It returns the fault that the leaf must have.
 
 use std::future::Future;
 use std::panic::resume_unwind;
@@ -6,18 +6,9 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use crate::crash::{AwaitPoint, AwaitPoints, Fault};
-use advisor_testkit::StoreFault;
 
 /// The message of errors and panics that a test caused.
 pub(in crate::crash) const WANTED: &str = "the test wants it so";
-
-/// A fault that a leaf must have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::crash) enum LeafFault {
-    Store(StoreFault),
-    Fails,
-    CutOff,
-}
 
 /// A point that is being passed.
 pub(in crate::crash) struct Pass {
@@ -39,9 +30,9 @@ impl Pass {
 }
 
 impl Future for Pass {
-    type Output = Option<LeafFault>;
+    type Output = Option<Fault>;
 
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<LeafFault>> {
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Fault>> {
         let this = &mut *self;
         if matches!(this.progress, Progress::Coming) {
             this.points.call_watch(this.await_point);
@@ -67,15 +58,12 @@ impl Future for Pass {
                 // Panics without running the panic hook.
                 resume_unwind(Box::new(WANTED))
             }
-            Some(Fault::Store(fault)) => Poll::Ready(Some(LeafFault::Store(fault))),
-            Some(Fault::CutOff) => Poll::Ready(Some(LeafFault::CutOff)),
-            Some(_) => Poll::Ready(Some(LeafFault::Fails)),
             None if this.await_point.waits() => {
                 this.progress = Progress::Waiting;
                 cx.waker().wake_by_ref();
                 Poll::Pending
             }
-            None => Poll::Ready(None),
+            fault => Poll::Ready(fault),
         }
     }
 }

@@ -5,8 +5,7 @@ use std::fmt;
 use async_trait::async_trait;
 use conversation_store::{BatchKey, ConversationStore, StoreError, Version};
 
-use crate::crash::points::pass::LeafFault;
-use crate::crash::{AwaitPoint, AwaitPoints, Event};
+use crate::crash::{AwaitPoint, AwaitPoints, Event, Fault};
 use advisor_testkit::{Around, Asked, StoreAround, Work};
 
 /// A store whose operations pass points before and after their effect. Made by [`AwaitPoints::store`].
@@ -56,7 +55,7 @@ impl StorePoints {
 
     async fn pass(&self, await_point: AwaitPoint) -> Result<(), StoreError> {
         match self.points.at(await_point).await {
-            Some(LeafFault::Store(fault)) => fault.error().map_or(Ok(()), Err),
+            Some(Fault::Store(fault)) => fault.error().map_or(Ok(()), Err),
             _ => Ok(()),
         }
     }

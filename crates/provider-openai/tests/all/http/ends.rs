@@ -131,7 +131,7 @@ async fn an_end_with_neither_is_truncated() {
     let bodies = [
         ChatTranscript::new("m").text("Hello").without_done(),
         half_a_call().without_done(),
-        ChatTranscript::new("m").comment("alive").without_done(),
+        ChatTranscript::new("m").raw_bytes(": alive\n\n").without_done(),
         Bytes::new(),
     ];
     for body in bodies {

@@ -94,7 +94,7 @@ async fn once_something_was_shown_nothing_is_repeated() {
     let text = || ChatTranscript::new("m").text("Hello");
     let overloaded = json!({"error": {"message": "overloaded", "code": 503}});
     let cut = text().without_done();
-    let call_begins = ChatTranscript::new("m").tool_call_start(0, "c", "f").raw(&overloaded).done();
+    let call_begins = ChatTranscript::new("m").tool_call(0, "c", "f", &[]).raw(&overloaded).done();
     let thinks = ChatTranscript::new("m").reasoning("So").raw(&overloaded).done();
     for reply in [
         Reply::sse(cut.clone()).cut_after(cut.len()),

@@ -31,11 +31,13 @@ pub struct Case {
 pub const MODES: [ToolCallStreaming; 3] =
     [ToolCallStreaming::TextOnly, ToolCallStreaming::FinalAnswerOnly, ToolCallStreaming::All];
 
+/// The phases that memory can be in: inside the loop, and outside.
+pub const PLACES: [Phase; 2] = [Phase::Round, Phase::Turn];
+
 /// Memory inside and outside the loop, three modes, 0, 1, 3 and 50 tool rounds, one and four calls.
 pub fn cases() -> impl Iterator<Item = Case> {
     let work = [(0, 0), (1, 1), (1, 4), (3, 1), (3, 4), (50, 1), (50, 4)];
-    let memories = [Phase::Round, Phase::Turn];
-    memories.into_iter().flat_map(move |memory| {
+    PLACES.into_iter().flat_map(move |memory| {
         MODES.into_iter().flat_map(move |mode| {
             work.into_iter().map(move |(tool_rounds, calls)| Case { memory, mode, tool_rounds, calls })
         })

@@ -2,7 +2,7 @@
 
 pub use advisor_chain::advisors::ResponseCache;
 pub use advisor_chain::anthropic::AnthropicModel;
-pub use advisor_chain::chain::{OnDrop, Record, Step, TurnEnd, TurnRecorder};
+pub use advisor_chain::chain::{AdvisorRole, LoopHistory, OnDrop, Record, Step, TurnEnd, TurnRecorder};
 pub use advisor_chain::gemini::GeminiModel;
 pub use advisor_chain::memory::store::{Batch, Entry, EntryId, EntryKind, ReadRange, Version};
 pub use advisor_chain::memory::{ConversationStore, OnBusy, StoreError, Window};
@@ -33,3 +33,5 @@ pub use std::collections::{BTreeMap, BTreeSet};
 pub use std::sync::atomic::{AtomicUsize, Ordering};
 pub use std::sync::{Arc, Mutex};
 pub use std::time::Duration;
+
+pub use crate::matrix::{MODES, PLACES};

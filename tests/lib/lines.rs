@@ -1,17 +1,17 @@
-//! Transcripts: whether they are valid (law M1), and as lines.
+//! Messages as lines of text, and whether they are a valid transcript (law M1).
 
+use crate::prelude::*;
 use advisor_chain::messages::MessageContent;
-use advisor_tests::prelude::*;
 
 /// Fails with the transcript unless it is valid.
 #[track_caller]
-pub(crate) fn assert_valid(messages: &MessageList) {
+pub fn assert_valid(messages: &MessageList) {
     let defects = validate_transcript(messages);
     assert!(defects.is_empty(), "{defects:?}:\n{}", transcript_lines(messages).join("\n"));
 }
 
 /// Returns the messages, each with its role and content: `user: hi`, `call c1 look {}`, `result c1: sunny`.
-pub(crate) fn transcript_lines<'a>(messages: impl IntoIterator<Item = &'a Message>) -> Vec<String> {
+pub fn transcript_lines<'a>(messages: impl IntoIterator<Item = &'a Message>) -> Vec<String> {
     messages.into_iter().flat_map(message_lines).collect()
 }
 
@@ -35,4 +35,18 @@ fn block_line(block: &Block) -> String {
         BlockContent::ToolCall(call) => format!("call {} {} {}", call.id, call.name, call.arguments),
         other => format!("{:?}", other.kind()),
     }
+}
+
+/// Returns the messages in short, one line each: `text`, `text(look)`, `= result`.
+pub fn short<'a>(messages: impl IntoIterator<Item = &'a Message>) -> Vec<String> {
+    let line = |message: &Message| match message.tool_result() {
+        Some(result) => format!("= {}", result.text()),
+        None => message.tool_calls().fold(message.text(), |line, call| format!("{line}({})", call.name)),
+    };
+    messages.into_iter().map(line).collect()
+}
+
+/// Returns the texts of the messages.
+pub fn texts<'a>(messages: impl IntoIterator<Item = &'a Message>) -> Vec<String> {
+    messages.into_iter().map(Message::text).collect()
 }

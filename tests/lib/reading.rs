@@ -1,10 +1,10 @@
-//! Reading a turn to its end or to a place, and the laws of the stream that every reading checks.
+//! Reads a turn to its end or to a place, and checks the laws of the stream on the way.
 
 use std::task::Poll;
 
+use crate::prelude::*;
 use advisor_chain::messages::ToolEvent;
 use advisor_testkit::StreamValidator;
-use advisor_tests::prelude::*;
 use futures::{Stream, poll};
 use tokio::task::unconstrained;
 use tokio::time::timeout;
@@ -13,43 +13,50 @@ use tokio::time::timeout;
 const LONGEST: Duration = Duration::from_secs(1_000_000_000);
 
 /// On the paused clock, a wait without an end fails.
-pub(crate) async fn in_time<T>(waiting: impl Future<Output = T>) -> T {
+pub async fn in_time<T>(waiting: impl Future<Output = T>) -> T {
     timeout(LONGEST, waiting).await.expect("it waits for ever")
 }
 
 /// The result of a turn.
 #[derive(Debug)]
-pub(crate) struct Run {
+pub struct Run {
     /// All chunks, `Completed` included.
-    pub(crate) chunks: Vec<Chunk>,
-    outcome: Result<ChatResponse>,
+    pub chunks: Vec<Chunk>,
+    /// Its response, or its error.
+    pub outcome: Result<ChatResponse>,
 }
 
 impl Run {
-    pub(crate) fn response(&self) -> &ChatResponse {
+    /// The response of a turn that succeeded.
+    pub fn response(&self) -> &ChatResponse {
         self.outcome.as_ref().unwrap()
     }
 
-    pub(crate) fn error(&self) -> &Error {
+    /// The error of a turn that failed.
+    pub fn error(&self) -> &Error {
         self.outcome.as_ref().unwrap_err()
     }
 
-    pub(crate) fn error_or_response(&self) -> Result<&ChatResponse, &Error> {
-        self.outcome.as_ref()
-    }
-
     /// All chunks, one line each; see [`lines`].
-    pub(crate) fn lines(&self) -> Vec<String> {
+    pub fn lines(&self) -> Vec<String> {
         lines(&self.chunks)
     }
 
     /// The text for the user, joined over all rounds.
-    pub(crate) fn text(&self) -> String {
+    pub fn text(&self) -> String {
         self.chunks.iter().filter_map(Chunk::text).collect()
     }
 
+    /// The responses of the rounds, the last one included.
+    pub fn rounds(&self) -> impl Iterator<Item = &ChatResponse> {
+        self.chunks.iter().filter_map(|chunk| match chunk {
+            Chunk::RoundCompleted(response) | Chunk::Completed(response) => Some(response),
+            _ => None,
+        })
+    }
+
     /// Folds the shown content, from deltas only.
-    pub(crate) fn fold(&self) -> ChunkFold {
+    pub fn fold(&self) -> ChunkFold {
         let mut fold = ChunkFold::new();
         self.chunks.iter().for_each(|chunk| fold.push(chunk));
         fold
@@ -57,18 +64,19 @@ impl Run {
 }
 
 /// A turn that is read in parts.
-pub(crate) struct Reader<S> {
+pub struct Reader<S> {
     stream: S,
     chunks: Vec<Chunk>,
 }
 
 impl<S: Stream<Item = Result<Chunk>> + Unpin> Reader<S> {
-    pub(crate) fn new(stream: S) -> Self {
+    /// Nothing is read yet.
+    pub fn new(stream: S) -> Self {
         Self { stream, chunks: Vec::new() }
     }
 
     /// Reads the ready chunks, as lines.
-    pub(crate) async fn so_far(&mut self) -> Vec<String> {
+    pub async fn so_far(&mut self) -> Vec<String> {
         let before = self.chunks.len();
         // Unconstrained: nothing but the turn itself makes it wait.
         while let Poll::Ready(Some(item)) = poll!(unconstrained(self.stream.next())) {
@@ -78,7 +86,7 @@ impl<S: Stream<Item = Result<Chunk>> + Unpin> Reader<S> {
     }
 
     /// Reads until something has come about, such as a peer standing at its gate.
-    pub(crate) async fn until<T>(&mut self, come_about: impl Future<Output = T>) {
+    pub async fn until<T>(&mut self, come_about: impl Future<Output = T>) {
         let mut come_about = std::pin::pin!(come_about);
         loop {
             tokio::select! {
@@ -92,8 +100,14 @@ impl<S: Stream<Item = Result<Chunk>> + Unpin> Reader<S> {
         }
     }
 
-    /// Reads to the end and checks the laws of every stream: S1, S3, S4.
-    pub(crate) async fn finish(mut self) -> Run {
+    /// Reads the turn of a tool loop to its end, and checks the laws of every stream, S1, S3 and S4, and law T2.
+    pub async fn finish(self) -> Run {
+        let run = self.to_the_end().await;
+        assert_shown_calls_end(&run.chunks);
+        run
+    }
+
+    async fn to_the_end(mut self) -> Run {
         let outcome = loop {
             match in_time(self.stream.next()).await.expect("a stream ends with `Completed` or an error") {
                 Ok(Chunk::Completed(response)) => {
@@ -106,13 +120,17 @@ impl<S: Stream<Item = Result<Chunk>> + Unpin> Reader<S> {
         };
         assert!(self.stream.next().await.is_none(), "something follows the end");
         assert_well_formed(&self.chunks);
-        assert_shown_calls_end(&self.chunks);
         Run { chunks: self.chunks, outcome }
     }
 }
 
-/// Reads a turn to its end; see [`Reader::finish`].
-pub(crate) async fn read(stream: impl Stream<Item = Result<Chunk>> + Unpin) -> Run {
+/// Reads a stream of any chain to its end, and checks the laws of every stream: S1, S3 and S4.
+pub async fn read_stream(stream: impl Stream<Item = Result<Chunk>> + Unpin) -> Run {
+    Reader::new(stream).to_the_end().await
+}
+
+/// Reads the turn of a tool loop to its end; see [`Reader::finish`].
+pub async fn read(stream: impl Stream<Item = Result<Chunk>> + Unpin) -> Run {
     Reader::new(stream).finish().await
 }
 
@@ -122,6 +140,10 @@ fn assert_well_formed(chunks: &[Chunk]) {
     for (at, chunk) in chunks.iter().enumerate() {
         if let Err(violation) = validator.push(chunk) {
             panic!("{violation}:\n{}", lines(&chunks[..=at]).join("\n"));
+        }
+        if let Chunk::RoundCompleted(response) | Chunk::Completed(response) = chunk {
+            let ids = response.blocks().map(|(id, _)| id);
+            assert!(ids.is_sorted(), "ids in another order: {response:?}");
         }
     }
 }
@@ -152,7 +174,7 @@ fn assert_shown_calls_end(chunks: &[Chunk]) {
 
 /// The chunks, one line each: `1.0 + text`, `1.0 "Let me"`, `1.0 -`, `tool c1 started {}`, `round 1 completed`,
 /// `usage 1 10/5`, `completed 2 Stop`.
-pub(crate) fn lines(chunks: &[Chunk]) -> Vec<String> {
+pub fn lines(chunks: &[Chunk]) -> Vec<String> {
     chunks.iter().map(line).collect()
 }
 

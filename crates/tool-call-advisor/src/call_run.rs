@@ -60,7 +60,7 @@ impl CallRun {
         let own = own.filter(|own| own.answer.round() == answer.round());
         let recorded = match &own {
             Some(own) => &own.answer,
-            None if turn.has_original_answer(answer.message()) || !turn.is_recorded() => answer,
+            None if turn.is_as_recorded(answer.message()) => answer,
             None => return Err(unknown_place()),
         };
         let run = |(block, call): (BlockId, &ToolCall)| {

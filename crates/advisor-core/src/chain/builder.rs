@@ -20,10 +20,6 @@ pub struct ChainBuilder {
 }
 
 impl ChainBuilder {
-    pub(crate) fn new(model: Arc<dyn ChatModel>) -> Self {
-        Self::resume(Vec::new(), model)
-    }
-
     pub(crate) fn resume(links: Vec<Link>, model: Arc<dyn ChatModel>) -> Self {
         let (fallbacks, links) = links.into_iter().partition(|link| link.fallback);
         Self { links, fallbacks, model }

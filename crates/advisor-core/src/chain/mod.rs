@@ -64,7 +64,7 @@ pub(crate) struct Link {
 impl AdvisorChain {
     /// Returns a builder of a chain around `model`.
     pub fn builder(model: impl ChatModel) -> ChainBuilder {
-        ChainBuilder::new(Arc::new(model))
+        ChainBuilder::resume(Vec::new(), Arc::new(model))
     }
 
     pub(crate) fn new(links: Vec<Link>, model: Arc<dyn ChatModel>) -> Self {

@@ -221,8 +221,7 @@ impl Turn {
     }
 
     /// Checks whether this turn has a recorder.
-    #[must_use]
-    pub fn is_recorded(&self) -> bool {
+    pub(crate) fn is_recorded(&self) -> bool {
         !self.lock().recorders.is_empty()
     }
 
@@ -290,11 +289,12 @@ impl Turn {
         has(&state.answers, message) || has(&state.changed_answers, message)
     }
 
-    /// Checks whether this message is an answer of this turn that no editor changed. In a changed answer, calls may
-    /// have other positions than in the recorded one.
+    /// Checks whether the calls of this message have the positions of its record: it is an answer of this turn that no
+    /// editor changed, or nothing is recorded.
     #[must_use]
-    pub fn has_original_answer(&self, message: &Message) -> bool {
-        has(&self.lock().answers, message)
+    pub fn is_as_recorded(&self, message: &Message) -> bool {
+        let state = self.lock();
+        state.recorders.is_empty() || has(&state.answers, message)
     }
 
     /// Notes a changed answer, if the original is one of this turn. Returns the handle of an equal change, if any.

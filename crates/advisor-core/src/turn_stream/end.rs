@@ -21,13 +21,13 @@ impl TurnStream {
     /// Stops everything and records the end; the caller receives `error` afterwards.
     pub(super) fn end_with(&mut self, end: TurnEnd, error: Error) {
         let last = Err(self.noting_emission(error));
-        let record = Record::new(self.delivered.round(), Step::End(end.clone()), Vec::new());
+        let record = Record::new(self.delivered.round, Step::End(end.clone()), Vec::new());
         self.record_last(vec![record], end, last);
     }
 
     fn noting_emission(&self, error: Error) -> Error {
         let are_used = || self.turn.decisions().is_some_and(|decisions| decisions.are_used());
-        if self.delivered.any() || are_used() { error.mark_emitted() } else { error }
+        if self.delivered.any || are_used() { error.mark_emitted() } else { error }
     }
 
     /// Drops the inner stream or future. A panic in a drop does not prevent the end of the turn.
@@ -179,7 +179,7 @@ impl TurnStream {
     /// Hands the end to the recorders without waiting, and settles when their remaining work has run.
     fn hand_over(&self, end: &TurnEnd) {
         let settled = Settle(Arc::clone(&self.control));
-        let round = self.delivered.round();
+        let round = self.delivered.round;
         let dropped = |recorder: &Arc<dyn TurnRecorder>| {
             // A recorder that panics does not prevent the others.
             let left = catch_unwind(AssertUnwindSafe(|| recorder.dropped(round, end)));

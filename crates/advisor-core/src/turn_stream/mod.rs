@@ -388,6 +388,7 @@ struct Ending {
 struct Delivered {
     round: u32,
     text: String,
+    /// Whether the caller was shown anything in this turn.
     any: bool,
 }
 
@@ -406,15 +407,6 @@ impl Delivered {
             }
             chunk => self.enter(chunk.round()),
         }
-    }
-
-    fn round(&self) -> u32 {
-        self.round
-    }
-
-    /// Checks whether the caller was shown anything in this turn.
-    fn any(&self) -> bool {
-        self.any
     }
 
     /// Takes the text of the unfinished round.

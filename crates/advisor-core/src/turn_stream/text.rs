@@ -3,7 +3,7 @@
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use futures::stream::{FusedStream, Stream};
+use futures::stream::Stream;
 use message_aggregator::{BlockDelta, Chunk, Text};
 
 use crate::{Error, ErrorKind, Result, TurnStream};
@@ -100,12 +100,6 @@ impl Stream for TextStream {
                 }
             }
         }
-    }
-}
-
-impl FusedStream for TextStream {
-    fn is_terminated(&self) -> bool {
-        self.turn.is_none() && self.next.is_none()
     }
 }
 

@@ -484,8 +484,6 @@ impl fmt::Debug for Turn {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicU32, Ordering};
-
     use mockall::mock;
 
     use super::*;
@@ -530,31 +528,21 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn only_the_last_answer_is_rejected() {
-        let (turn, rejected) = (Turn::new(TurnId::random()), Arc::new(AtomicU32::new(0)));
-        let note = |answer: u32| {
-            let rejected = Arc::clone(&rejected);
-            turn.note_answer(&Message::assistant("An answer."));
-            turn.on_rejected(async move { rejected.store(answer, Ordering::Relaxed) });
-        };
-        note(1);
-        note(2);
-        turn.reject_answer().await;
-        assert_eq!(rejected.swap(0, Ordering::Relaxed), 2);
-        turn.reject_answer().await;
-        assert_eq!(rejected.load(Ordering::Relaxed), 0, "an answer is rejected once");
-    }
-
-    #[tokio::test]
-    async fn work_runs_in_the_order_in_which_it_was_set() {
+    async fn work_for_the_last_answer_runs_in_order_and_once() {
         let (turn, order) = (Turn::new(TurnId::random()), Arc::new(Mutex::new(Vec::new())));
-        for place in ["inner", "outer"] {
+        let set = |name| {
             let order = Arc::clone(&order);
             turn.on_rejected(async move {
                 tokio::task::yield_now().await;
-                order.lock().unwrap().push(place);
+                order.lock().unwrap().push(name);
             });
-        }
+        };
+        turn.note_answer(&Message::assistant("An answer."));
+        set("of the first answer");
+        turn.note_answer(&Message::assistant("Another answer."));
+        set("inner");
+        set("outer");
+        turn.reject_answer().await;
         turn.reject_answer().await;
         assert_eq!(*order.lock().unwrap(), ["inner", "outer"]);
     }

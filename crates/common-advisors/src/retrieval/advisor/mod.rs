@@ -243,7 +243,7 @@ impl fmt::Debug for Retrieval {
 /// let model = ScriptedModel::new([Answer::from_text("At nine [1].")]);
 /// let client = ChatClient::builder(model).advisor(Retrieval::new(hours)).build()?;
 /// let response = client.prompt().user("When do you open?").call().await?;
-/// let retrieved = response.turn().extensions().get::<Retrieved>().unwrap_or_default();
+/// let retrieved = response.turn.extensions().get::<Retrieved>().unwrap_or_default();
 /// assert_eq!(retrieved.numbered(1).map(|document| document.id.as_str()), Some("hours"));
 /// # Ok(()) }
 /// ```

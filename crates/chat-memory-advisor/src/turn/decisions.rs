@@ -63,7 +63,7 @@ impl Deciding<'_> {
             StartOutcome::Asking(mut plan) => plan.prompt.messages(system),
             StartOutcome::Answered(_) => self.request.messages.clone(),
         };
-        Ok((ChatRequest { messages: messages.into(), ..self.request.clone() }, decided))
+        Ok((ChatRequest { messages, ..self.request.clone() }, decided))
     }
 
     /// Records the starts of the approved calls and runs them.

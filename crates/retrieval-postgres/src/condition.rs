@@ -8,8 +8,8 @@ use crate::statement::Statement;
 
 /// Binds the tenant and the conditions of a filter, and returns the condition of a `WHERE`. It begins with the tenant.
 pub(crate) fn where_filter(filter: &Filter, statement: &mut Statement) -> String {
-    let mut all = format!("tenant = {}", statement.bind_text(without_nul(filter.tenant())));
-    for condition in filter.conditions() {
+    let mut all = format!("tenant = {}", statement.bind_text(without_nul(&filter.tenant)));
+    for condition in &filter.conditions {
         all += " AND ";
         all += &where_condition(condition, statement);
     }
@@ -57,8 +57,8 @@ mod tests {
     fn text_of_a_statement_has_no_value() {
         let filter = Filter::in_tenant("acme'; --")
             .with_equal("a'b", "c'd")
-            .with_one_of("e", ["f'"])
-            .with_not_equal("g'", 1)
+            .with(Condition::OneOf("e".into(), vec!["f'".into()]))
+            .with(Condition::NotEqual("g'".into(), 1.into()))
             .with_ids(["h'"]);
         let mut statement = Statement::default();
         assert_eq!(

@@ -7,10 +7,7 @@
 mod condition;
 mod connection;
 mod failure;
-mod index;
 mod migrations;
-mod names;
-mod opening;
 mod rows;
 mod schema;
 mod setup_error;

@@ -5,7 +5,7 @@ use deadpool_postgres::{Client, Transaction};
 use tokio_postgres::{Error, Row};
 
 use crate::failure::{from_statement, reason};
-use crate::names::Names;
+use crate::schema::Names;
 use crate::{Schema, SetupError};
 
 /// The n-th migration leads to version n. A released migration never changes; a new one follows it.

@@ -82,8 +82,9 @@ pub(crate) fn document(row: &Row) -> Result<Document, VectorError> {
     let score: f64 = row.try_get("score").map_err(from_statement)?;
     // The error would quote the document.
     let document = serde_json::from_str::<Document>(body);
-    let document = document.map_err(|_| VectorError::unavailable("a stored document cannot be read"))?;
-    Ok(document.with_score(score.clamp(-1.0, 1.0) as f32))
+    let mut document = document.map_err(|_| VectorError::unavailable("a stored document cannot be read"))?;
+    document.score = Some(score.clamp(-1.0, 1.0) as f32);
+    Ok(document)
 }
 
 /// Writes a text without U+0000, which the server refuses. Different texts stay different.

@@ -1,4 +1,4 @@
-//! `Schema`: the checked and quoted name of the PostgreSQL schema.
+//! `Schema`: the checked and quoted name of the PostgreSQL schema. `Names`: that and the extension's, in statements.
 
 use std::fmt;
 
@@ -50,6 +50,24 @@ impl Default for Schema {
 impl fmt::Display for Schema {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
+    }
+}
+
+/// The names in the text of statements: those of the store's schema and of the schema of the extension `vector`.
+#[derive(Debug, Clone)]
+pub(crate) struct Names {
+    pub(crate) schema: Schema,
+    /// The schema of the extension, as the server quotes it.
+    pub(crate) extension: String,
+}
+
+impl Names {
+    /// Replaces `{schema}`, `{vector}` and `{<=>}` in a text by the quoted names.
+    ///
+    /// Types and operators are found by their schema, whatever the search path of the connection is.
+    pub(crate) fn in_sql(&self, sql: &str) -> String {
+        let distance = format!("OPERATOR({}.<=>)", self.extension);
+        self.schema.name_in(sql).replace("{vector}", &self.extension).replace("{<=>}", &distance)
     }
 }
 

@@ -1,4 +1,4 @@
-//! `PostgresVectors`: the store operations and their statements.
+//! `PostgresVectors`: its opening, its index, the store operations and their statements.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,15 +6,20 @@ use std::time::Duration;
 
 use advisor_core::{Embedding, async_trait};
 use common_advisors::retrieval::{Document, EmbeddedDocument, Filter, VectorError, VectorStore};
-use deadpool_postgres::Pool;
-use tokio_postgres::Row;
+use deadpool_postgres::{Client, Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
+use scopeguard::{ScopeGuard, guard};
+use tokio::time::timeout;
+use tokio_postgres::config::SslMode;
+use tokio_postgres::{Config, Error, NoTls, Row};
 
 use crate::condition::where_filter;
-use crate::connection::run;
-use crate::failure::from_statement;
-use crate::names::Names;
+use crate::connection::{client, run};
+use crate::failure::{from_pool, from_statement};
+use crate::migrations::migrate;
 use crate::rows::{Columns, document, text_of, without_nul};
+use crate::schema::Names;
 use crate::statement::Statement;
+use crate::{Schema, SetupError};
 
 /// A vector store in a PostgreSQL database with the extension `vector`. Clones share the connection pool.
 ///
@@ -57,11 +62,179 @@ use crate::statement::Statement;
 /// ```
 #[derive(Clone)]
 pub struct PostgresVectors {
-    pub(crate) pool: Pool,
-    pub(crate) names: Arc<Names>,
-    pub(crate) dimensions: usize,
-    pub(crate) timeout: Duration,
-    pub(crate) candidates: u16,
+    pool: Pool,
+    names: Arc<Names>,
+    dimensions: usize,
+    timeout: Duration,
+    candidates: u16,
+}
+
+/// The maximum size of the pool that `connect` creates.
+const CONNECTIONS: usize = 16;
+
+/// The default timeout of getting a connection and of getting an answer, each.
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The maximum number of dimensions that the extension stores.
+const MOST_DIMENSIONS: usize = 16_000;
+
+impl PostgresVectors {
+    /// Connects to the database at this address, such as `postgres://user:password@host:5432/database`, and
+    /// prepares the schema `advisor_vectors` in it for embeddings of this number of dimensions.
+    ///
+    /// It uses up to 16 connections, without TLS, and refuses an address with `sslmode=require`. For TLS, another
+    /// schema or another number of connections, create a pool and pass it to [`PostgresVectors::from_pool`].
+    ///
+    /// # Errors
+    /// [`SetupError`]; its text never contains the password.
+    pub async fn connect(address: &str, dimensions: usize) -> Result<Self, SetupError> {
+        // The parser's error may quote the address, so it is dropped.
+        let mut config: Config = address.parse().map_err(|_| SetupError::Address)?;
+        if config.get_ssl_mode() == SslMode::Require {
+            return Err(SetupError::NeedsTls);
+        }
+        if config.get_connect_timeout().is_none() {
+            config.connect_timeout(TIMEOUT);
+        }
+        let fast = ManagerConfig { recycling_method: RecyclingMethod::Fast };
+        let pool = Pool::builder(Manager::from_config(config, NoTls, fast))
+            .max_size(CONNECTIONS)
+            .runtime(Runtime::Tokio1)
+            .build()
+            .map_err(VectorError::unavailable)?;
+        Self::from_pool(pool, Schema::default(), dimensions).await
+    }
+
+    /// Takes connections from the caller's pool, and prepares the schema in their database.
+    ///
+    /// The extension `vector` is created if it is missing and the role may create it. The pool decides how connections
+    /// are made: their number, TLS, timeouts. A role with only read and write access to the table can use a schema that
+    /// another role prepared. All connections must lead to one server that accepts writes. A pooler in between may be in
+    /// transaction mode.
+    ///
+    /// # Errors
+    /// [`SetupError::NoExtension`] and [`SetupError::OldExtension`] if the database does not have pgvector from 0.8 on.
+    /// [`SetupError::Dimensions`] if the schema has documents of other dimensions. [`SetupError::Newer`] if a newer
+    /// version of this crate prepared the schema. [`SetupError::Store`] if the server cannot be reached or does not
+    /// answer within 30 seconds.
+    ///
+    /// # Example
+    /// ```no_run
+    /// use retrieval_postgres::deadpool_postgres::tokio_postgres::NoTls;
+    /// use retrieval_postgres::deadpool_postgres::{Manager, Pool};
+    /// use retrieval_postgres::{PostgresVectors, Schema};
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// // A TLS connector in the place of `NoTls`.
+    /// let manager = Manager::new("host=db.example user=app dbname=app".parse()?, NoTls);
+    /// let pool = Pool::builder(manager).max_size(4).build()?;
+    /// let manuals = PostgresVectors::from_pool(pool, Schema::new("manuals")?, 1_536).await?;
+    /// println!("{manuals:?}");
+    /// # Ok(()) }
+    /// ```
+    pub async fn from_pool(pool: Pool, schema: Schema, dimensions: usize) -> Result<Self, SetupError> {
+        if !(1..=MOST_DIMENSIONS).contains(&dimensions) {
+            return Err(SetupError::Unstorable { found: dimensions });
+        }
+        // The server may accept the connection and stay silent, or another client may hold the lock of the
+        // migrations.
+        let prepared = async {
+            let client = pool.get().await.map_err(from_pool)?;
+            // A connection that waits for the lock cannot be reused.
+            let mut client = guard(client, |client| drop(Client::take(client)));
+            let names = migrate(&mut client, schema, dimensions).await?;
+            drop(ScopeGuard::into_inner(client));
+            Ok::<_, SetupError>(names)
+        };
+        let names = timeout(TIMEOUT, prepared)
+            .await
+            .map_err(|_| VectorError::unavailable("the server did not answer in time"))??;
+        let names = Arc::new(names);
+        Ok(Self { pool, names, dimensions, timeout: TIMEOUT, candidates: 40 })
+    }
+
+    /// Sets the timeout of getting a connection and of getting an answer, each. The default is 30 seconds. The server
+    /// ends a statement after this time, too.
+    #[must_use]
+    pub fn with_timeout(self, timeout: Duration) -> Self {
+        Self { timeout, ..self }
+    }
+}
+
+/// The maximum number of dimensions of an index.
+const MOST_INDEXED: usize = 2_000;
+
+/// The first half of the key of the advisory lock of those who create an index in one schema.
+const INDEX_LOCK: i32 = 0x6164_7669;
+
+const CREATE: &str = "CREATE INDEX IF NOT EXISTS documents_embedding ON {schema}.documents \
+    USING hnsw (embedding {vector}.vector_cosine_ops)";
+
+// Without statistics the server takes small tenants for large ones, and reads the index in vain for them.
+const ANALYZE: &str = "ANALYZE {schema}.documents";
+
+impl PostgresVectors {
+    /// Creates an index (HNSW, by cosine) for the embeddings of all tenants, unless there is one. It also updates the
+    /// server's statistics of the documents.
+    ///
+    /// The server then chooses by its statistics for each search. It reads all documents of a small tenant, and takes the
+    /// closest ones of a large tenant from the index. A search by the index is approximate: it may miss documents, in particular those
+    /// with equal embeddings, and those of a filter that few documents pass. [`with_candidates`](Self::with_candidates)
+    /// makes it more exact. A search that finds fewer documents than its limit is repeated without the index.
+    ///
+    /// Updates wait while the server creates the index, which can take minutes for many documents. The timeout of the
+    /// store does not apply. The right to create it is that of the table's owner.
+    ///
+    /// To keep updates going, create it beside the store. A search knows it by this name:
+    ///
+    /// ```sql
+    /// CREATE INDEX CONCURRENTLY documents_embedding ON advisor_vectors.documents USING hnsw (embedding vector_cosine_ops);
+    /// ANALYZE advisor_vectors.documents;
+    /// ```
+    ///
+    /// For a filter that few documents pass, an index of your own can help, such as one on
+    /// `(tenant, (metadata -> 'language'))`.
+    ///
+    /// # Cancellation
+    /// A dropped future closes its connection. The server may still create the index.
+    ///
+    /// # Errors
+    /// [`SetupError::TooManyForIndex`] for more than 2,000 dimensions, and [`SetupError::Store`] for errors of the
+    /// server.
+    pub async fn create_index(&self) -> Result<(), SetupError> {
+        if self.dimensions > MOST_INDEXED {
+            return Err(SetupError::TooManyForIndex { found: self.dimensions });
+        }
+        let client = client(&self.pool, self.timeout).await?;
+        let mut client = guard(client, |client| drop(Client::take(client)));
+        self.create_in(&mut client).await.map_err(from_statement)?;
+        drop(ScopeGuard::into_inner(client));
+        Ok(())
+    }
+
+    async fn create_in(&self, client: &mut Client) -> Result<(), Error> {
+        let transaction = client.transaction().await?;
+        transaction.batch_execute("SET LOCAL statement_timeout = 0").await?;
+        // Of several that find no index, one creates it, and the others wait and find it.
+        let schema = self.names.schema.as_str();
+        transaction
+            .execute("SELECT pg_advisory_xact_lock($1, hashtext($2))", &[&INDEX_LOCK, &schema])
+            .await?;
+        transaction.batch_execute(&self.names.in_sql(CREATE)).await?;
+        transaction.batch_execute(&self.names.in_sql(ANALYZE)).await?;
+        transaction.commit().await
+    }
+
+    /// Sets the number of candidates that a search takes from an index at first, from 1 to 1,000; 40 by default. More candidates make
+    /// it slower, and it misses fewer documents.
+    ///
+    /// It takes further ones until enough documents pass the filter, but not more than `hnsw.max_scan_tuples` of the
+    /// server.
+    #[must_use]
+    pub fn with_candidates(self, number: u16) -> Self {
+        Self { candidates: number.clamp(1, 1_000), ..self }
+    }
 }
 
 const UPSERT: &str = "INSERT INTO {schema}.documents (tenant, id, body, metadata, embedding) \
@@ -188,5 +361,25 @@ impl fmt::Debug for PostgresVectors {
             .field("dimensions", &self.dimensions)
             .field("connections", &connections)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::net::TcpListener;
+
+    #[tokio::test(start_paused = true)]
+    async fn connecting_to_silent_server_times_out() {
+        let server = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = server.local_addr().unwrap().port();
+        // The driver's own timeout covers only connecting.
+        let address = format!("postgres://a:canary@127.0.0.1:{port}/b?connect_timeout=3600");
+        let opened = timeout(Duration::from_secs(600), PostgresVectors::connect(&address, 3)).await;
+        let error = opened.expect("a bound").expect_err("no server");
+        assert!(
+            matches!(&error, SetupError::Store(_)) && !format!("{error:?}").contains("canary"),
+            "{error:?}"
+        );
     }
 }

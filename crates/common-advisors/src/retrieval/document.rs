@@ -62,10 +62,4 @@ impl Document {
         self.metadata.insert(name.into(), value.into());
         self
     }
-
-    /// Sets the similarity to the query.
-    #[must_use]
-    pub fn with_score(self, score: f32) -> Self {
-        Self { score: Some(score), ..self }
-    }
 }

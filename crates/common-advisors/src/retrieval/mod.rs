@@ -7,12 +7,11 @@ mod prompt;
 mod retriever;
 mod vectors;
 
-pub use advisor::citations::CITATION_FORMAT;
 pub use advisor::{Retrieval, Retrieved};
 #[doc(no_inline)]
 pub use advisor_core::{Embedding, EmbeddingModel};
 pub use document::Document;
-pub use past_turns::{PastTurns, Scope};
+pub use past_turns::PastTurns;
 pub use retriever::{OnFailure, Query, Retriever};
 pub use vectors::filter::{Condition, Filter};
 pub use vectors::in_memory::InMemoryVectors;

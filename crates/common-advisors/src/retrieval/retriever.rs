@@ -51,7 +51,6 @@ where
 
 /// The text to find documents for, and on whose behalf. Cheap to clone.
 #[derive(Debug, Clone)]
-#[non_exhaustive]
 pub struct Query {
     /// The text.
     pub text: Text,
@@ -65,18 +64,6 @@ impl Query {
     /// Creates a query outside a conversation, in a new turn.
     pub fn new(text: impl Into<Text>) -> Self {
         Self { text: text.into(), conversation: None, turn: Turn::new(TurnId::random()) }
-    }
-
-    /// Makes the query part of a conversation, and thereby of its tenant.
-    #[must_use]
-    pub fn with_conversation(self, conversation: Option<ConversationKey>) -> Self {
-        Self { conversation, ..self }
-    }
-
-    /// Makes the query part of a turn.
-    #[must_use]
-    pub fn with_turn(self, turn: Arc<Turn>) -> Self {
-        Self { turn, ..self }
     }
 
     /// Returns the tenant of the conversation; without a conversation, the tenant `default`.

@@ -3,8 +3,8 @@
 use advisor_core::{Embedding, EmbeddingModel, Text};
 use advisor_testkit::WordEmbeddings;
 use common_advisors::retrieval::{
-    Document, EmbeddedDocument, Filter, Query, Retriever, VectorError, VectorRetriever, VectorStore,
-    embed_documents,
+    Condition, Document, EmbeddedDocument, Filter, Query, Retriever, VectorError, VectorRetriever,
+    VectorStore, embed_documents,
 };
 use retrieval_postgres::PostgresVectors;
 use serde_json::json;
@@ -103,7 +103,10 @@ async fn concurrent_updates_and_deletions_do_not_fail() {
                 let numbers = (0..30).map(|number| format!("{}", (number * (task + 3) + round) % 30));
                 let documents = numbers.map(|id| document(&id, [1.0, 0.0, 0.0])).collect();
                 store.upsert("acme", documents).await.unwrap();
-                store.delete(&Filter::in_tenant("acme").with_not_equal("kept", true)).await.unwrap();
+                store
+                    .delete(&Filter::in_tenant("acme").with(Condition::NotEqual("kept".into(), true.into())))
+                    .await
+                    .unwrap();
             }
         })
     });

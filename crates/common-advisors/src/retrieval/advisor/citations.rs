@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::retrieval::Document;
 
 /// The format of the data of a citation: the number of its document, and the id, such as `{"number": 1, "id": "a"}`.
-pub const CITATION_FORMAT: &str = "retrieval";
+const CITATION_FORMAT: &str = "retrieval";
 
 /// The citations of numbered documents. Cheap to clone.
 #[derive(Clone, Default)]
@@ -30,9 +30,11 @@ impl Citations {
         self.blocks.is_empty()
     }
 
-    /// Returns the block that cites the document of this number.
-    fn numbered(&self, number: usize) -> Option<&Block> {
-        self.blocks.get(number.checked_sub(self.first)?)
+    /// Returns a citation for each document that a text names, in this order.
+    fn named_in(&self, text: &str) -> Vec<Block> {
+        let known = self.first..self.first + self.blocks.len();
+        let numbers = numbers_in(text, |number| known.contains(&number));
+        numbers.into_iter().filter_map(|number| self.blocks.get(number - self.first).cloned()).collect()
     }
 }
 
@@ -48,8 +50,8 @@ fn citation(number: usize, document: &Document) -> Block {
 /// Adds a citation for each document that a text of the final answer names, behind that text.
 pub(super) struct CitationEditor {
     citations: Citations,
-    /// The texts of the round that have ended, with the numbers in them.
-    cited: Vec<(BlockId, Vec<usize>)>,
+    /// The texts of the round that have ended, with the citations of the documents that they name.
+    cited: Vec<(BlockId, Vec<Block>)>,
 }
 
 impl CitationEditor {
@@ -63,7 +65,7 @@ impl ChunkEditor for CitationEditor {
         match &chunk {
             Chunk::Closed { block, content } => {
                 if let Some(text) = content.as_text() {
-                    self.cited.push((*block, numbers_in(text)));
+                    self.cited.push((*block, self.citations.named_in(text)));
                 }
             }
             Chunk::AttemptRestarted { round } => self.cited.retain(|(block, _)| block.round != *round),
@@ -78,22 +80,23 @@ impl ChunkEditor for CitationEditor {
         if response.message().tool_calls().next().is_some() {
             return;
         }
-        for (block, numbers) in cited {
-            for citation in numbers.into_iter().filter_map(|number| self.citations.numbered(number)) {
-                out.add(block, citation.clone());
+        for (block, citations) in cited {
+            for citation in citations {
+                out.add(block, citation);
             }
         }
     }
 }
 
-/// Returns the numbers in `[1]` and `[2, 3]`, each once, in the order in which they are named.
-fn numbers_in(text: &str) -> Vec<usize> {
+/// Returns the numbers in `[1]` and `[2, 3]` that are known, each once, in the order in which they are named.
+fn numbers_in(text: &str, is_known: impl Fn(usize) -> bool) -> Vec<usize> {
     let mut numbers = Vec::new();
     for bracket in text.split('[').skip(1) {
         let Some((list, _)) = bracket.split_once(']') else { continue };
         let named: Option<Vec<usize>> = list.split(',').map(number).collect();
         for number in named.into_iter().flatten() {
-            if !numbers.contains(&number) {
+            // There are few known ones, so that a text with many numbers costs no more.
+            if is_known(number) && !numbers.contains(&number) {
                 numbers.push(number);
             }
         }
@@ -124,7 +127,8 @@ mod tests {
             ("[[5]]", &[5]),
         ];
         for (text, numbers) in cases {
-            assert_eq!(numbers_in(text), numbers, "{text}");
+            assert_eq!(numbers_in(text, |_| true), numbers, "{text}");
         }
+        assert_eq!(numbers_in("[1] [2] [3]", |number| number == 2), [2]);
     }
 }

@@ -3,15 +3,12 @@
 pub(crate) mod citations;
 
 use std::fmt;
-use std::future::Future;
 use std::sync::Arc;
 
 use advisor_core::{
     AdvisorChain, AdvisorInfo, AdvisorRole, ChatRequest, ChunkStream, Message, OncePerTurn, Phase, Placement,
     ResponseFormat, Result, StreamAdvisor, Text, async_trait,
 };
-use futures::FutureExt;
-use futures::future::BoxFuture;
 
 use crate::retrieval::{Document, OnFailure, Query, Retriever, prompt};
 use citations::{CitationEditor, Citations};
@@ -73,16 +70,11 @@ const INSTRUCTIONS: &str = "The documents below were found for the question of t
 pub struct Retrieval {
     name: String,
     retriever: Arc<dyn Retriever>,
-    query: QueryText,
     instructions: Text,
-    max_bytes: usize,
     on_failure: OnFailure,
     in_system: bool,
     context: OncePerTurn<Context>,
 }
-
-/// Makes the text of the query.
-type QueryText = Box<dyn Fn(ChatRequest) -> BoxFuture<'static, Result<Text>> + Send + Sync>;
 
 /// The documents of a turn, as they are sent and cited.
 #[derive(Clone, Default)]
@@ -91,22 +83,19 @@ struct Context {
     citations: Citations,
 }
 
-impl Retrieval {
-    /// The maximum size of the documents' texts in a request, in bytes, unless another one is set.
-    pub const MAX_BYTES: usize = 64 << 10;
+/// The maximum size of the documents' texts in a request, in bytes.
+const MAX_BYTES: usize = 64 << 10;
 
-    /// Creates an advisor that asks this retriever.
+impl Retrieval {
+    /// Creates an advisor that asks this retriever, with the text of the user's last message.
+    ///
+    /// The documents' texts in a request have at most 64 KiB. The first document beyond them is cut, and later ones are left
+    /// out, also in [`Retrieved`].
     pub fn new(retriever: impl Retriever) -> Self {
-        let last_user = |request: ChatRequest| {
-            let text = request.last_user().map(Message::text).unwrap_or_default();
-            std::future::ready(Ok(text.into())).boxed()
-        };
         Self {
             name: "retrieval".into(),
             retriever: Arc::new(retriever),
-            query: Box::new(last_user),
             instructions: INSTRUCTIONS.into(),
-            max_bytes: Self::MAX_BYTES,
             on_failure: OnFailure::Fail,
             in_system: false,
             context: OncePerTurn::default(),
@@ -119,30 +108,10 @@ impl Retrieval {
         Self { name: name.into(), ..self }
     }
 
-    /// Sets the text of the query, by default the last message of the user. For a rewritten question, ask a model
-    /// here. Without a text the retriever is not called. An error counts as one of the retriever.
-    #[must_use]
-    pub fn with_query<F, Fut, T>(self, query: F) -> Self
-    where
-        F: Fn(ChatRequest) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<T>> + Send + 'static,
-        T: Into<Text>,
-    {
-        let query = move |request| query(request).map(|text| text.map(Into::into)).boxed();
-        Self { query: Box::new(query), ..self }
-    }
-
     /// Sets the instructions before the documents. They say what the documents are for, and that they are data.
     #[must_use]
     pub fn with_instructions(self, instructions: impl Into<Text>) -> Self {
         Self { instructions: instructions.into(), ..self }
-    }
-
-    /// Sets the maximum size of the documents' texts in a request, in bytes. The first document beyond it is cut,
-    /// and later ones are left out, also in [`Retrieved`].
-    #[must_use]
-    pub fn with_max_bytes(self, max_bytes: usize) -> Self {
-        Self { max_bytes, ..self }
     }
 
     /// Sets the continuation after a failure of the retriever.
@@ -168,7 +137,7 @@ impl Retrieval {
                 return Ok(Context::default());
             }
         };
-        let documents = prompt::fit(documents, self.max_bytes);
+        let documents = prompt::fit(documents, MAX_BYTES);
         let append = |retrieved: &mut Retrieved| retrieved.append(&documents);
         let first = request.turn.extensions().update(append).unwrap_or(1);
         Ok(Context {
@@ -179,14 +148,12 @@ impl Retrieval {
 
     /// Returns the documents; `None` if there is no text to find documents for.
     async fn retrieve(&self, request: &ChatRequest) -> Result<Option<Vec<Document>>> {
-        let text = (self.query)(request.clone()).await?;
+        let text: Text = request.last_user().map(Message::text).unwrap_or_default().into();
         if text.trim().is_empty() {
             return Ok(None);
         }
-        let query = Query::new(text)
-            .with_conversation(request.conversation.clone())
-            .with_turn(Arc::clone(&request.turn));
-        self.retriever.retrieve(query).await.map(Some)
+        let (conversation, turn) = (request.conversation.clone(), Arc::clone(&request.turn));
+        self.retriever.retrieve(Query { text, conversation, turn }).await.map(Some)
     }
 }
 
@@ -221,12 +188,11 @@ impl StreamAdvisor for Retrieval {
 impl fmt::Debug for Retrieval {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("Retrieval");
-        shown.field("name", &self.name).field("max_bytes", &self.max_bytes);
-        shown.field("on_failure", &self.on_failure).finish_non_exhaustive()
+        shown.field("name", &self.name).field("on_failure", &self.on_failure).finish_non_exhaustive()
     }
 }
 
-/// The documents of a turn, in the extensions of the turn. Cheap to clone.
+/// The documents of a turn in the order of their numbers, from 1: an extension of the turn. Cheap to clone.
 ///
 /// Several [`Retrieval`](crate::retrieval::Retrieval)s of a chain number their documents consecutively. A turn without an
 /// answer of a retriever has no `Retrieved`; without a match, its list is empty.
@@ -248,15 +214,9 @@ impl fmt::Debug for Retrieval {
 /// # Ok(()) }
 /// ```
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Retrieved(Arc<Vec<Document>>);
+pub struct Retrieved(pub Arc<Vec<Document>>);
 
 impl Retrieved {
-    /// Returns the documents in the order of their numbers, from 1.
-    #[must_use]
-    pub fn documents(&self) -> &[Document] {
-        &self.0
-    }
-
     /// Returns the document that `[number]` cites.
     #[must_use]
     pub fn numbered(&self, number: usize) -> Option<&Document> {

@@ -9,18 +9,18 @@ use crate::retrieval::Document;
 ///
 /// # Example
 /// ```
-/// use common_advisors::retrieval::{Document, Filter};
+/// use common_advisors::retrieval::{Condition, Filter};
 ///
-/// let filter = Filter::in_tenant("acme").with_equal("language", "en").with_not_equal("draft", true);
-/// let document = Document::new("hours", "The shop opens at nine.").with_metadata("language", "en");
-/// assert!(filter.matches("acme", &document));
-/// assert!(!filter.matches("other", &document));
-/// assert!(!filter.matches("acme", &document.with_metadata("draft", true)));
+/// let published = Condition::NotEqual("draft".into(), true.into());
+/// let filter = Filter::in_tenant("acme").with_equal("language", "en").with(published);
+/// assert_eq!((filter.tenant.as_str(), filter.conditions.len()), ("acme", 2));
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Filter {
-    tenant: Text,
-    conditions: Vec<Condition>,
+    /// The tenant.
+    pub tenant: Text,
+    /// The conditions, all of which a document has to meet.
+    pub conditions: Vec<Condition>,
 }
 
 /// A condition on a document. Values are compared as JSON. A value that is missing equals no other one, not even
@@ -52,22 +52,6 @@ impl Filter {
         self.with(Condition::Equal(name.into(), value.into()))
     }
 
-    /// Requires one of these values of the metadata.
-    #[must_use]
-    pub fn with_one_of<V: Into<Value>>(
-        self,
-        name: impl Into<String>,
-        values: impl IntoIterator<Item = V>,
-    ) -> Self {
-        self.with(Condition::OneOf(name.into(), values.into_iter().map(Into::into).collect()))
-    }
-
-    /// Requires another value of the metadata, or none.
-    #[must_use]
-    pub fn with_not_equal(self, name: impl Into<String>, value: impl Into<Value>) -> Self {
-        self.with(Condition::NotEqual(name.into(), value.into()))
-    }
-
     /// Requires one of these ids.
     #[must_use]
     pub fn with_ids<T: Into<Text>>(self, ids: impl IntoIterator<Item = T>) -> Self {
@@ -81,21 +65,8 @@ impl Filter {
         self
     }
 
-    /// Returns the tenant.
-    #[must_use]
-    pub fn tenant(&self) -> &str {
-        &self.tenant
-    }
-
-    /// Returns the conditions, all of which a document has to meet.
-    #[must_use]
-    pub fn conditions(&self) -> &[Condition] {
-        &self.conditions
-    }
-
     /// Checks whether a document of this tenant passes the filter.
-    #[must_use]
-    pub fn matches(&self, tenant: &str, document: &Document) -> bool {
+    pub(crate) fn matches(&self, tenant: &str, document: &Document) -> bool {
         *self.tenant == *tenant && self.conditions.iter().all(|condition| condition.is_met_by(document))
     }
 }

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
-use std::num::NonZeroUsize;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use advisor_core::{Embedding, Text, async_trait};
@@ -24,22 +23,6 @@ use crate::retrieval::{Document, Filter, VectorError};
 /// # Errors
 /// [`VectorError::Full`] for an update beyond the bound, and [`VectorError::Dimensions`]. The first document of an
 /// empty store sets the number of dimensions.
-///
-/// # Example
-/// ```
-/// use std::num::NonZeroUsize;
-/// use advisor_core::Embedding;
-/// use common_advisors::retrieval::{Document, EmbeddedDocument, InMemoryVectors, VectorError, VectorStore};
-///
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let store = InMemoryVectors::new().with_max_documents(NonZeroUsize::MIN);
-/// let document = |id| Ok::<_, advisor_core::Error>(EmbeddedDocument::new(Document::new(id, "text"), Embedding::new([1.0])?));
-/// store.upsert("acme", vec![document("one")?]).await?;
-/// let refused = store.upsert("acme", vec![document("two")?]).await;
-/// assert!(matches!(refused, Err(VectorError::Full { limit: 1 })));
-/// # Ok(()) }
-/// ```
 #[derive(Clone)]
 pub struct InMemoryVectors {
     documents: Arc<RwLock<Documents>>,
@@ -50,20 +33,14 @@ pub struct InMemoryVectors {
 #[derive(Default)]
 struct Documents(HashMap<Text, BTreeMap<Text, EmbeddedDocument>>);
 
-impl InMemoryVectors {
-    /// The maximum number of documents, unless another one is set.
-    pub const MAX_DOCUMENTS: usize = 100_000;
+/// The maximum number of documents of all tenants together.
+const MAX_DOCUMENTS: usize = 100_000;
 
-    /// Creates an empty store.
+impl InMemoryVectors {
+    /// Creates an empty store of at most 100,000 documents, of all tenants together.
     #[must_use]
     pub fn new() -> Self {
-        Self { documents: Arc::default(), limit: Self::MAX_DOCUMENTS }
-    }
-
-    /// Sets the maximum number of documents of all tenants together. It applies to updates through this clone.
-    #[must_use]
-    pub fn with_max_documents(self, limit: NonZeroUsize) -> Self {
-        Self { limit: limit.get(), ..self }
+        Self { documents: Arc::default(), limit: MAX_DOCUMENTS }
     }
 
     /// Returns the number of documents.
@@ -146,8 +123,8 @@ impl VectorStore for InMemoryVectors {
     ) -> Result<Vec<Document>, VectorError> {
         let stored = self.read();
         stored.check([embedding])?;
-        let of_tenant = stored.0.get(filter.tenant()).into_iter().flat_map(BTreeMap::values);
-        let matching = of_tenant.filter(|known| filter.matches(filter.tenant(), &known.document));
+        let of_tenant = stored.0.get(filter.tenant.as_str()).into_iter().flat_map(BTreeMap::values);
+        let matching = of_tenant.filter(|known| filter.matches(&filter.tenant, &known.document));
         let scored = matching.filter_map(|known| Some((known.embedding.cosine(embedding)?, &known.document)));
         let mut scored: Vec<_> = scored.collect();
         // The sort is stable, so equally close documents keep the order of their ids.
@@ -155,15 +132,15 @@ impl VectorStore for InMemoryVectors {
         Ok(scored
             .into_iter()
             .take(limit)
-            .map(|(score, document)| document.clone().with_score(score))
+            .map(|(score, document)| Document { score: Some(score), ..document.clone() })
             .collect())
     }
 
     async fn delete(&self, filter: &Filter) -> Result<usize, VectorError> {
         let mut stored = self.write();
         let before = stored.len();
-        if let Some(of_tenant) = stored.0.get_mut(filter.tenant()) {
-            of_tenant.retain(|_, known| !filter.matches(filter.tenant(), &known.document));
+        if let Some(of_tenant) = stored.0.get_mut(filter.tenant.as_str()) {
+            of_tenant.retain(|_, known| !filter.matches(&filter.tenant, &known.document));
         }
         stored.0.retain(|_, of_tenant| !of_tenant.is_empty());
         Ok(before - stored.len())
@@ -193,7 +170,7 @@ mod tests {
 
     #[tokio::test]
     async fn law_r1_documents_beyond_the_bound_are_refused() {
-        let store = InMemoryVectors::new().with_max_documents(NonZeroUsize::new(3).unwrap());
+        let store = InMemoryVectors { limit: 3, ..InMemoryVectors::new() };
         store.upsert("one", vec![document("a"), document("b"), document("b")]).await.unwrap();
         store.upsert("two", vec![document("a")]).await.unwrap();
         store.upsert("one", vec![document("a"), document("b")]).await.unwrap();

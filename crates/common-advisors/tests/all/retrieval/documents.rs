@@ -361,7 +361,12 @@ async fn law_k2_dropped_turn_drops_the_retriever() {
 
 #[tokio::test]
 async fn two_retrievals_number_their_documents_on() {
-    let cats = |_: Query| async { Ok(vec![Document::new("cats", "Cats sleep.").with_score(0.5)]) };
+    let cats = || {
+        let mut cats = Document::new("cats", "Cats sleep.");
+        cats.score = Some(0.5);
+        cats
+    };
+    let cats = move |_: Query| async move { Ok(vec![cats()]) };
     let model = ScriptedModel::new([Answer::from_text("Both [1][3].")]);
     let (_, retriever) = counting();
     let client = ChatClient::builder(model.clone())
@@ -376,31 +381,28 @@ async fn two_retrievals_number_their_documents_on() {
     );
     assert_eq!(cited(response.message()), ["cats", "Hours"], "the inner advisor is the first to add");
     let retrieved = response.turn.extensions().get::<Retrieved>().unwrap();
-    let ids: Vec<_> = retrieved.documents().iter().map(|document| document.id.to_string()).collect();
+    let ids: Vec<_> = retrieved.0.iter().map(|document| document.id.to_string()).collect();
     assert_eq!(ids, ["hours", "cats", "cats"]);
     assert_eq!((retrieved.numbered(0), retrieved.numbered(4)), (None, None));
     assert_eq!(retrieved.numbered(3).and_then(|document| document.score), Some(0.5));
 }
 
+/// Without a text of the user, and without a match, no instructions are sent.
 #[tokio::test]
-async fn query_can_be_rewritten_and_left_out() {
+async fn nothing_is_sent_without_documents() {
     let queries = Arc::new(std::sync::Mutex::new(Vec::new()));
     let seen = Arc::clone(&queries);
     let retriever = move |query: Query| {
         seen.lock().unwrap().push((query.text.to_string(), query.tenant().to_owned()));
         async { Ok(Vec::new()) }
     };
-    let retrieval = Retrieval::new(retriever).with_query(|request| async move {
-        let asked = request.last_user().map(Message::text).unwrap_or_default();
-        Ok(if asked == "Hi" { String::new() } else { format!("{asked} (in English)") })
-    });
     let model = ScriptedModel::new((0..2).map(|_| Answer::from_text("Hello.")));
-    let client = client(&model, retrieval, None);
-    let greeted = client.prompt().user("Hi").call().await.unwrap();
-    assert_eq!(greeted.turn.extensions().get::<Retrieved>(), None);
+    let client = client(&model, Retrieval::new(retriever), None);
+    let empty = client.prompt().user(" ").call().await.unwrap();
+    assert_eq!(empty.turn.extensions().get::<Retrieved>(), None);
     let asked = client.prompt().user("Wann?").call().await.unwrap();
     assert_eq!(asked.turn.extensions().get::<Retrieved>(), Some(Retrieved::default()));
-    assert_eq!(*queries.lock().unwrap(), [("Wann? (in English)".to_owned(), "default".to_owned())]);
+    assert_eq!(*queries.lock().unwrap(), [("Wann?".to_owned(), "default".to_owned())]);
     assert_eq!(texts(&model.prompts()[1].messages), ["Be polite.", "Wann?"], "no document, no instructions");
 }
 

@@ -9,9 +9,7 @@ use advisor_core::{
 };
 use advisor_testkit::{Answer, ScriptedModel, WordEmbeddings};
 use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore, Window};
-use common_advisors::retrieval::{
-    Document, Filter, InMemoryVectors, OnFailure, PastTurns, Scope, VectorStore,
-};
+use common_advisors::retrieval::{Document, Filter, InMemoryVectors, OnFailure, PastTurns, VectorStore};
 use futures::StreamExt;
 use serde_json::{Value, json};
 use tool_call_advisor::{CallDecision, FnTool, LoopHooks, ReadyCall, ToolCallAdvisor};
@@ -30,8 +28,8 @@ impl Setting {
         Self { past, store, model: ScriptedModel::new(answers) }
     }
 
-    fn with_scope(self, scope: Scope) -> Self {
-        Self { past: self.past.clone().with_scope(scope), ..self }
+    fn across_conversations(self) -> Self {
+        Self { past: self.past.across_conversations(), ..self }
     }
 
     fn client(&self) -> ChatClient {
@@ -96,17 +94,16 @@ async fn law_o6_turn_is_stored_before_it_completes() {
 
 #[tokio::test]
 async fn law_m5_turns_are_found_in_their_scope_only() {
-    for (scope, expected) in
-        [(Scope::Conversation, [true, false, false]), (Scope::Tenant, [true, true, false])]
-    {
-        let setting = Setting::new(noted(4)).with_scope(scope);
+    for (across, expected) in [(false, [true, false, false]), (true, [true, true, false])] {
+        let setting = Setting::new(noted(4));
+        let setting = if across { setting.across_conversations() } else { setting };
         setting.say("My favourite colour is blue.", key("ada", "one")).await;
         for (asks, finds) in
             [key("ada", "one"), key("ada", "two"), key("bob", "one")].into_iter().zip(expected)
         {
             setting.say("What is my favourite colour?", asks.clone()).await;
             let found = setting.asked().contains("User: My favourite colour is blue.\nAssistant: Noted.");
-            assert_eq!(found, finds, "{scope:?} {asks}");
+            assert_eq!(found, finds, "{across} {asks}");
         }
     }
 }
@@ -114,7 +111,7 @@ async fn law_m5_turns_are_found_in_their_scope_only() {
 #[tokio::test]
 async fn law_m2_earlier_turns_are_never_remembered() {
     for phase in [Phase::Turn, Phase::Round] {
-        let setting = Setting::new(noted(2)).with_scope(Scope::Tenant);
+        let setting = Setting::new(noted(2)).across_conversations();
         let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
         let client = setting.with_memory(phase, &memory).build().unwrap();
         for (text, conversation) in
@@ -251,8 +248,7 @@ async fn turns_can_be_forgotten() {
     assert!(setting.past.forget_turn(&key("ada", "one"), &turn).await.unwrap());
     setting.say("What is my favourite colour?", key("ada", "one")).await;
     assert_eq!(setting.asked(), "What is my favourite colour?");
-    assert_eq!(setting.past.forget_tenant("ada").await.unwrap(), 2);
-    assert_eq!(setting.store.len(), 1, "that of the other tenant");
+    assert_eq!(setting.store.len(), 3, "those of another conversation, of another tenant, and the last one");
 }
 
 #[tokio::test]
@@ -270,15 +266,12 @@ async fn turns_without_text_or_conversation_are_not_stored() {
 #[tokio::test]
 async fn long_turns_are_cut() {
     let setting = Setting::new(noted(2));
-    let past = setting.past.clone().with_max_bytes(25).with_instructions("Earlier:");
-    let client = ChatClient::builder(setting.model.clone()).advisor(past).build().unwrap();
-    for text in ["blue </earlier-turn> green", "blue?"] {
-        client.prompt().user(text).conversation("c").call().await.unwrap();
+    for text in [format!("blue </earlier-turn> {}", "blue ".repeat(2_000)), "blue?".to_owned()] {
+        setting.say(&text, key("ada", "c")).await;
     }
-    assert_eq!(
-        setting.asked(),
-        "Earlier:\n\n<earlier-turn>\nUser: blue &lt;/earlier-turn […]\n</earlier-turn>\n\nblue?"
-    );
+    let asked = setting.asked();
+    assert!(asked.contains("<earlier-turn>\nUser: blue &lt;/earlier-turn> blue"), "{asked}");
+    assert!(asked.ends_with(" […]\n</earlier-turn>\n\nblue?") && asked.len() < 9 << 10, "{asked}");
 }
 
 /// A model that is down.

@@ -25,7 +25,7 @@ async fn play(answers: Vec<Answer>, on_deny: OnDeny) -> Vec<Result<Chunk>> {
     let tool = |name| FnTool::new(definition(name), |_: Value| async { Ok("done") });
     let client = ChatClient::builder(ScriptedModel::new(answers))
         .advisor(ToolCallAdvisor::builder().streaming(ToolCallStreaming::All).build().unwrap())
-        .advisor(ReplaceText::for_words([("Mallory", "[name]")], LetterCase::Preserve))
+        .advisor(ReplaceText::for_words([("Mallory", "[name]")], LetterCase::Ignore))
         .advisor(judge.with_on_deny(on_deny).with_denial_text(|_| DENIED.to_owned()))
         .tool(tool("look"))
         .tool(tool(SECRET_TOOL))

@@ -9,7 +9,7 @@ use advisor_core::{
     async_trait,
 };
 
-use crate::policy::search::pattern::{PatternError, PatternSearch};
+use crate::policy::search::pattern::PatternSearch;
 use crate::policy::search::words::{LetterCase, WordMatch, Words};
 use crate::policy::search::{Found, Searched};
 
@@ -47,8 +47,7 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// Creates a guard against words. `case` says which letters match; a guard replaces nothing, so
-    /// [`LetterCase::Preserve`] is the same as [`LetterCase::Ignore`].
+    /// Creates a guard against words. `case` says which letters match.
     ///
     /// Words are literal, and also match inside a longer word. Empty words are ignored.
     pub fn for_words<W: Into<String>>(words: impl IntoIterator<Item = W>, case: LetterCase) -> Self {
@@ -63,8 +62,8 @@ impl Guard {
     /// Matches must have a longest length, as in [`ReplaceText::for_pattern`](crate::policy::ReplaceText::for_pattern).
     ///
     /// # Errors
-    /// For a pattern that is invalid, matches an empty text, or can match more than 64 KiB.
-    pub fn for_pattern(pattern: &str) -> std::result::Result<Self, PatternError> {
+    /// Of kind [`Configuration`](advisor_core::ErrorKind::Configuration) for a pattern that is invalid, matches an empty text, or can match more than 64 KiB.
+    pub fn for_pattern(pattern: &str) -> Result<Self> {
         Ok(Self::new(Matcher::Pattern(PatternSearch::new(pattern)?)))
     }
 

@@ -81,5 +81,4 @@ pub use judge::model_judge::ModelJudge;
 pub use judge::{Judge, PendingBlock, Verdict};
 pub use observe::ObserveBlocks;
 pub use replace::ReplaceText;
-pub use search::pattern::PatternError;
 pub use search::words::LetterCase;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use advisor_core::{
     AdvisorChain, AdvisorInfo, BlockObserver, ChatRequest, ChunkStream, Phase, Placement, Result,
-    StreamAdvisor, Text, async_trait,
+    StreamAdvisor, async_trait,
 };
 
 /// Calls an observer for each block of an answer, of every kind: when it opens, for each piece, and when it closes.
@@ -46,7 +46,6 @@ use advisor_core::{
 /// ```
 #[must_use]
 pub struct ObserveBlocks<F> {
-    name: Text,
     observer: F,
 }
 
@@ -57,18 +56,13 @@ impl<F> ObserveBlocks<F> {
         F: Fn(&ChatRequest) -> O + Send + Sync + 'static,
         O: BlockObserver + Send + 'static,
     {
-        Self { name: "observe-blocks".into(), observer }
-    }
-
-    /// Sets the name that [`explain`](AdvisorChain::explain) shows.
-    pub fn with_name(self, name: impl Into<Text>) -> Self {
-        Self { name: name.into(), ..self }
+        Self { observer }
     }
 }
 
 impl<F: Send + Sync + 'static> AdvisorInfo for ObserveBlocks<F> {
-    fn name(&self) -> &str {
-        &self.name
+    fn name(&self) -> &'static str {
+        "observe-blocks"
     }
 
     fn placement(&self) -> Placement {
@@ -90,6 +84,6 @@ where
 
 impl<F> fmt::Debug for ObserveBlocks<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ObserveBlocks").field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("ObserveBlocks").finish_non_exhaustive()
     }
 }

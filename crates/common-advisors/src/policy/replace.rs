@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use advisor_core::{
     AdvisorChain, AdvisorInfo, AdvisorRole, BlockKind, ChatRequest, ChunkStream, HoldBack, PendingText,
-    Phase, Placement, Result, StreamAdvisor, Text, async_trait,
+    Phase, Placement, Result, StreamAdvisor, async_trait,
 };
 use regex::Regex;
 
 use crate::policy::search::Found;
-use crate::policy::search::pattern::{PatternError, PatternSearch, syntax};
+use crate::policy::search::pattern::{PatternSearch, syntax};
 use crate::policy::search::words::{LetterCase, Words};
 
 /// Replaces words, or the matches of a pattern, in the text of an answer while it streams.
@@ -52,7 +52,6 @@ use crate::policy::search::words::{LetterCase, Words};
 #[must_use]
 #[derive(Debug, Clone)]
 pub struct ReplaceText {
-    name: Text,
     replacement: Replacement,
     kinds: Vec<BlockKind>,
 }
@@ -88,24 +87,15 @@ impl ReplaceText {
     /// length, `[0-9]` counts as one byte. `\d` counts as four, since it matches the digits of all scripts.
     ///
     /// # Errors
-    /// For a pattern that is invalid, matches an empty text, or can match more than 64 KiB.
-    pub fn for_pattern(
-        pattern: &str,
-        replacement: impl Into<String>,
-    ) -> std::result::Result<Self, PatternError> {
+    /// Of kind [`Configuration`](advisor_core::ErrorKind::Configuration) for a pattern that is invalid, matches an empty text, or can match more than 64 KiB.
+    pub fn for_pattern(pattern: &str, replacement: impl Into<String>) -> Result<Self> {
         let pattern = PatternReplacement::new(pattern, replacement.into())?;
         Ok(Self::with_replacement(Replacement::Pattern(pattern)))
     }
 
     fn with_replacement(replacement: Replacement) -> Self {
         let kinds = vec![BlockKind::Text, BlockKind::Reasoning, BlockKind::Refusal];
-        Self { name: "replace-text".into(), replacement, kinds }
-    }
-
-    /// Sets the name that [`explain`](AdvisorChain::explain) shows, `replace-text` by default. It distinguishes
-    /// several policies of a chain.
-    pub fn with_name(self, name: impl Into<Text>) -> Self {
-        Self { name: name.into(), ..self }
+        Self { replacement, kinds }
     }
 
     /// Sets the kinds of blocks whose text is edited. Kinds without text have no effect.
@@ -139,8 +129,8 @@ impl Replacement {
 }
 
 impl AdvisorInfo for ReplaceText {
-    fn name(&self) -> &str {
-        &self.name
+    fn name(&self) -> &'static str {
+        "replace-text"
     }
 
     fn placement(&self) -> Placement {
@@ -163,7 +153,7 @@ struct PatternReplacement {
 }
 
 impl PatternReplacement {
-    fn new(pattern: &str, replacement: String) -> std::result::Result<Self, PatternError> {
+    fn new(pattern: &str, replacement: String) -> Result<Self> {
         let search = PatternSearch::new(pattern)?;
         Ok(Self { search, replacement: Template::new(replacement, pattern)?.into() })
     }
@@ -204,7 +194,7 @@ enum Template {
 }
 
 impl Template {
-    fn new(text: String, pattern: &str) -> std::result::Result<Self, PatternError> {
+    fn new(text: String, pattern: &str) -> Result<Self> {
         Ok(if text.contains('$') {
             Self::Groups(text, Regex::new(pattern).map_err(syntax)?)
         } else {
@@ -231,7 +221,6 @@ impl Template {
 #[derive(Debug)]
 struct WordReplacement {
     search: Words,
-    case: LetterCase,
     /// The replacement of each word.
     replacements: Vec<String>,
 }
@@ -239,7 +228,7 @@ struct WordReplacement {
 impl WordReplacement {
     fn new(words: impl Iterator<Item = (String, String)>, case: LetterCase) -> Self {
         let (words, replacements): (Vec<_>, Vec<_>) = words.unzip();
-        Self { search: Words::new(words.iter().map(String::as_str), case), case, replacements }
+        Self { search: Words::new(words.iter().map(String::as_str), case), replacements }
     }
 
     /// Returns more bytes than are ever held back.
@@ -252,30 +241,12 @@ impl WordReplacement {
         loop {
             match self.search.find((&*text).into()) {
                 Found::Match(found) => {
-                    let word = text.get(found.place.clone()).unwrap_or_default();
-                    let replacement =
-                        self.replacements.get(found.word).map(String::as_str).unwrap_or_default();
-                    let replacement = in_case_of(word, replacement, self.case);
+                    let replacement = self.replacements.get(found.word).map(String::as_str);
                     text.pass(found.place.start);
-                    text.replace(found.place.len(), &replacement);
+                    text.replace(found.place.len(), replacement.unwrap_or_default());
                 }
                 Found::Nothing(until) => return text.pass(until),
             }
         }
     }
-}
-
-/// Returns the replacement of a word that was found in this form.
-fn in_case_of<'r>(word: &str, replacement: &'r str, case: LetterCase) -> Cow<'r, str> {
-    let mut letters = word.chars().filter(|letter| letter.is_alphabetic());
-    let begins_with_capital = letters.next().is_some_and(char::is_uppercase);
-    if case != LetterCase::Preserve || !begins_with_capital {
-        return replacement.into();
-    }
-    let mut further = letters.peekable();
-    if further.peek().is_some() && further.all(char::is_uppercase) {
-        return replacement.to_uppercase().into();
-    }
-    let mut letters = replacement.chars();
-    letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect()
 }

@@ -1,14 +1,21 @@
-//! `StructuredOutput`: the advisor, its settings and its place inside memory.
+//! `StructuredOutput`: the advisor, and `Attempts`, the stream over all attempts. It accepts, rejects or asks again.
 
+use std::borrow::Cow;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 
 use advisor_core::{
-    AdvisorChain, AdvisorInfo, AdvisorRole, ChatRequest, ChunkStream, Phase, Placement, Result,
-    SchemaSupport, StreamAdvisor, async_trait,
+    AdvisorChain, AdvisorInfo, AdvisorRole, ChatRequest, ChatResponse, Chunk, ChunkStream, Error, ErrorKind,
+    FinishReason, Message, Phase, Placement, Result, StreamAdvisor, Usage, async_trait,
 };
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use futures::stream::Stream;
 
 use crate::structured::OutputFormat;
-use crate::structured::attempts::Attempts;
+use crate::structured::json_text::may_go_on;
+use crate::structured::misfit::Misfit;
 
 /// Asks for answers of a form, validates them, and asks again if one does not fit.
 ///
@@ -38,26 +45,19 @@ use crate::structured::attempts::Attempts;
 pub struct StructuredOutput {
     pub(crate) format: OutputFormat,
     attempts: u32,
-    support: Option<SchemaSupport>,
 }
 
 impl StructuredOutput {
     /// Creates an advisor that asks for this form, at most three times.
     #[must_use]
     pub fn new(format: OutputFormat) -> Self {
-        Self { format, attempts: 3, support: None }
+        Self { format, attempts: 3 }
     }
 
     /// Sets the maximum number of requests for an answer, the first included; 0 counts as 1.
     #[must_use]
     pub fn with_attempts(self, attempts: u32) -> Self {
         Self { attempts: attempts.max(1), ..self }
-    }
-
-    /// Asks by a prompt, even if the server enforces schemas.
-    #[must_use]
-    pub fn prompted(self) -> Self {
-        Self { support: Some(SchemaSupport::None), ..self }
     }
 }
 
@@ -74,9 +74,183 @@ impl AdvisorInfo for StructuredOutput {
 #[async_trait]
 impl StreamAdvisor for StructuredOutput {
     async fn advise_stream(self: Arc<Self>, request: ChatRequest, next: AdvisorChain) -> Result<ChunkStream> {
-        let support = self.support.unwrap_or_else(|| next.schema_support());
-        let request = self.format.apply_to(request, support);
+        let request = self.format.apply_to(request, next.schema_support());
         let first = next.next_stream(request.clone()).await?;
         Ok(ChunkStream::new(Attempts::new(first, next, request, self.format.clone(), self.attempts - 1)))
+    }
+}
+
+/// The attempts at an answer of the form. The first is live; each further one follows a restart.
+struct Attempts {
+    state: State,
+    next: AdvisorChain,
+    request: ChatRequest,
+    format: OutputFormat,
+    /// Number of requests that were made.
+    made: u32,
+    /// Number of requests that remain.
+    left: u32,
+    /// Summed usage of the attempts.
+    usage: Option<Usage>,
+    /// Whether a chunk of the running attempt was emitted.
+    shown: bool,
+}
+
+enum State {
+    Live(ChunkStream),
+    Opening(BoxFuture<'static, Result<ChunkStream>>),
+    /// The attempts have ended, with this error if it was not emitted yet.
+    Ended(Option<Box<Error>>),
+}
+
+impl Attempts {
+    fn new(
+        first: ChunkStream,
+        next: AdvisorChain,
+        request: ChatRequest,
+        format: OutputFormat,
+        left: u32,
+    ) -> Self {
+        Self { state: State::Live(first), next, request, format, made: 1, left, usage: None, shown: false }
+    }
+
+    /// Validates an answer. Returns the item to emit next, if any. Asks again, or fails, if the answer does not
+    /// fit.
+    fn decide(&mut self, answer: ChatResponse) -> Option<Result<Chunk>> {
+        let answer = answer.with_added_usage(self.usage.as_ref());
+        self.usage = answer.usage().copied();
+        if answer.tool_calls().next().is_some() || answer.finish().reason == FinishReason::Paused {
+            return Some(Ok(Chunk::Completed(answer)));
+        }
+        match problem(&self.format, &answer) {
+            None => return Some(Ok(Chunk::Completed(answer))),
+            Some(Problem::Form(misfit)) if self.left > 0 => self.ask_again(&answer, &misfit.for_model()),
+            Some(problem) => {
+                // A complete answer would be recorded as the final answer of the turn.
+                let rejected = answer.clone().with_finish(FinishReason::Interrupted);
+                let error = problem.into_error(self.made, &self.format).or_partial(rejected);
+                self.after_rejection(async { Err(error) });
+            }
+        }
+        // The emitted chunks of a rejected answer are void.
+        let round = answer.round();
+        std::mem::take(&mut self.shown).then_some(Ok(Chunk::AttemptRestarted { round }))
+    }
+
+    fn ask_again(&mut self, rejected: &ChatResponse, problem: &str) {
+        (self.left, self.made) = (self.left - 1, self.made + 1);
+        let again = format!("Your answer does not fit the form: {problem}. Answer again, in the form.");
+        let (request, text) = (self.request.clone(), rejected.text());
+        let request = if text.trim().is_empty() {
+            // Servers reject an empty answer, and some reject two user messages in a row.
+            request.with_system(again)
+        } else {
+            let rejected = Message::assistant(text).ephemeral();
+            request.with_message(rejected).with_message(Message::user(again).ephemeral())
+        };
+        self.after_rejection(self.next.next_stream(request));
+    }
+
+    /// Opens the next attempt, or fails, after caches inside have removed the rejected answer.
+    fn after_rejection(&mut self, opening: impl Future<Output = Result<ChunkStream>> + Send + 'static) {
+        let turn = Arc::clone(&self.request.turn);
+        let rejected = async move {
+            turn.reject_answer().await;
+            opening.await
+        };
+        self.state = State::Opening(rejected.boxed());
+    }
+}
+
+enum Problem {
+    /// A new request may correct it.
+    Form(Misfit),
+    /// A new request would give the same.
+    Finish(Cow<'static, str>),
+}
+
+fn problem(format: &OutputFormat, answer: &ChatResponse) -> Option<Problem> {
+    let cut: Option<Cow<'static, str>> = match &answer.finish().reason {
+        FinishReason::Length => Some("the answer was cut at its token limit; allow more tokens".into()),
+        FinishReason::ContentFilter => Some("a content filter stopped the answer".into()),
+        FinishReason::Interrupted => Some("the answer was interrupted".into()),
+        limit @ FinishReason::Limit(_) => Some(ended_without_value(limit).into()),
+        _ if answer.is_refusal() => Some("the model refused to answer".into()),
+        _ => None,
+    };
+    let text = answer.text();
+    match (format.value_in(&text), cut) {
+        (Ok(_), None) => None,
+        (Ok(_), Some(_)) if is_cut(&answer.finish().reason) && !may_go_on(&text) => None,
+        (Err(misfit), None) => Some(Problem::Form(misfit)),
+        (_, Some(cut)) => Some(Problem::Finish(cut)),
+    }
+}
+
+/// Returns the text of the error of a turn that ended for this reason, without a value.
+pub(crate) fn ended_without_value(reason: &FinishReason) -> String {
+    let cause = match reason {
+        FinishReason::ToolCalls => {
+            return "the turn waits for tool calls, so it has no value yet; resume it with their decisions or results".into();
+        }
+        FinishReason::Limit(limit) => format!("it reached {limit}"),
+        // A server's own name of a reason can be any text.
+        FinishReason::Other(_) => "the provider ended it for a reason of an unknown name".into(),
+        known => format!("its finish reason is {known:?}"),
+    };
+    format!(
+        "the turn has no answer in the requested form: {cause}; its last answer is in the error's partial answer"
+    )
+}
+
+fn is_cut(reason: &FinishReason) -> bool {
+    matches!(reason, FinishReason::Length | FinishReason::Interrupted | FinishReason::Limit(_))
+}
+
+impl Problem {
+    fn into_error(self, attempts: u32, format: &OutputFormat) -> Error {
+        let message = match self {
+            Self::Form(misfit) => {
+                let plural = if attempts == 1 { "" } else { "s" };
+                let last = misfit.without_content(format.schema());
+                let last = last.map(|misfit| format!(" (of the last one: {misfit})")).unwrap_or_default();
+                format!(
+                    "no answer had the requested form in {attempts} attempt{plural}{last}; \
+                     the last one is in the error's partial answer"
+                )
+                .into()
+            }
+            Self::Finish(text) => text,
+        };
+        Error::new(ErrorKind::InvalidOutput, message)
+    }
+}
+
+impl Stream for Attempts {
+    type Item = Result<Chunk>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = &mut *self;
+        loop {
+            match &mut this.state {
+                State::Live(live) => match ready!(Pin::new(live).poll_next(cx)) {
+                    Some(Ok(Chunk::Completed(answer))) => {
+                        this.state = State::Ended(None);
+                        if let Some(out) = this.decide(answer) {
+                            return Poll::Ready(Some(out));
+                        }
+                    }
+                    next => {
+                        this.shown = true;
+                        return Poll::Ready(next);
+                    }
+                },
+                State::Opening(opening) => match ready!(opening.as_mut().poll(cx)) {
+                    Ok(live) => this.state = State::Live(live),
+                    Err(error) => this.state = State::Ended(Some(Box::new(error))),
+                },
+                State::Ended(error) => return Poll::Ready(error.take().map(|error| Err(*error))),
+            }
+        }
     }
 }

@@ -44,7 +44,7 @@ impl OutputFormat {
         schema: Value,
         check: impl Fn(Value) -> Result<(), String> + Send + Sync + 'static,
     ) -> Self {
-        Self::with_check(&name.into(), schema, move |value| check(value).map_err(Misfit::of_check))
+        Self::with_check(&name.into(), schema, move |value| check(value).map_err(Misfit::Check))
     }
 
     fn with_check(
@@ -87,7 +87,8 @@ impl OutputFormat {
             }
         }
         // Of texts that are no JSON, the last one is the least likely to be prose.
-        Err(misfit.or(no_json.as_ref().map(Misfit::of_syntax)).unwrap_or_default())
+        let no_json = || no_json.as_ref().map(Misfit::of_syntax);
+        Err(misfit.or_else(no_json).unwrap_or_else(|| Misfit::Syntax("it is no JSON".into())))
     }
 
     /// Returns the schema of the object around the value.

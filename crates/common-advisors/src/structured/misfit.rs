@@ -4,36 +4,26 @@ use serde_json::Value;
 use serde_path_to_error::Segment;
 
 /// The reason why a text does not have the requested form.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Misfit {
-    /// The place in the value, outermost first.
-    place: Vec<Step>,
-    problem: String,
-    source: Source,
+#[derive(Debug, Clone)]
+pub(crate) enum Misfit {
+    /// It is no JSON. The parser quotes nothing.
+    Syntax(String),
+    /// The type does not fit, at this place in the value, outermost first. The problem can quote the value.
+    Type { place: Vec<Step>, problem: String },
+    /// A caller's check failed, whose error can be any text.
+    Check(String),
 }
 
 #[derive(Debug, Clone)]
-enum Step {
+pub(crate) enum Step {
     Index(usize),
     Name(String),
     Unknown,
 }
 
-/// The origin of the problem's text.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Source {
-    /// The parser of JSON, which quotes nothing.
-    #[default]
-    Syntax,
-    /// The type, whose errors can quote the value.
-    Type,
-    /// A caller's check, whose errors can be any text.
-    Check,
-}
-
 impl Misfit {
     pub(crate) fn of_syntax(error: &serde_json::Error) -> Self {
-        Self { problem: format!("it is no JSON: {error}"), ..Self::default() }
+        Self::Syntax(format!("it is no JSON: {error}"))
     }
 
     pub(crate) fn of_type(error: &serde_path_to_error::Error<serde_json::Error>) -> Self {
@@ -42,49 +32,46 @@ impl Misfit {
             Segment::Map { key: name } | Segment::Enum { variant: name } => Step::Name(name.clone()),
             Segment::Unknown => Step::Unknown,
         };
-        let place = error.path().iter().map(step).collect();
-        Self { place, problem: error.inner().to_string(), source: Source::Type }
-    }
-
-    pub(crate) fn of_check(problem: String) -> Self {
-        Self { problem, source: Source::Check, ..Self::default() }
+        Self::Type { place: error.path().iter().map(step).collect(), problem: error.inner().to_string() }
     }
 
     /// Returns this misfit of a value that is a property of the answer.
     pub(crate) fn within(mut self, property: &str) -> Self {
-        self.place.insert(0, Step::Name(property.into()));
+        if let Self::Type { place, .. } = &mut self {
+            place.insert(0, Step::Name(property.into()));
+        }
         self
     }
 
     /// Returns the text for the model, which can quote the answer.
     pub(crate) fn for_model(&self) -> String {
-        match self.source {
-            Source::Type => at(&self.pointer(|_| true), &self.problem),
-            Source::Syntax | Source::Check => self.problem.clone(),
+        match self {
+            Self::Type { place, problem } => at(&pointer(place, |_| true), problem),
+            Self::Syntax(problem) | Self::Check(problem) => problem.clone(),
         }
     }
 
     /// Returns the text without content of the answer, if there is one. The names in it are those of the schema.
     pub(crate) fn without_content(&self, schema: &Value) -> Option<String> {
-        match self.source {
-            Source::Syntax => Some(self.problem.clone()),
-            Source::Type => {
-                let place = self.pointer(|name| has_property(schema, name));
-                Some(at(&place, &without_values(&self.problem)))
+        match self {
+            Self::Syntax(problem) => Some(problem.clone()),
+            Self::Type { place, problem } => {
+                let place = pointer(place, |name| has_property(schema, name));
+                Some(at(&place, &without_values(problem)))
             }
-            Source::Check => None,
+            Self::Check(_) => None,
         }
     }
+}
 
-    /// Returns the place as a JSON pointer, with `?` for a name that must not be shown.
-    fn pointer(&self, is_shown: impl Fn(&str) -> bool) -> String {
-        let step = |step: &Step| match step {
-            Step::Index(index) => format!("/{index}"),
-            Step::Name(name) if is_shown(name) => format!("/{}", name.replace('~', "~0").replace('/', "~1")),
-            Step::Name(_) | Step::Unknown => "/?".into(),
-        };
-        self.place.iter().map(step).collect()
-    }
+/// Returns a place as a JSON pointer, with `?` for a name that must not be shown.
+fn pointer(place: &[Step], is_shown: impl Fn(&str) -> bool) -> String {
+    let step = |step: &Step| match step {
+        Step::Index(index) => format!("/{index}"),
+        Step::Name(name) if is_shown(name) => format!("/{}", name.replace('~', "~0").replace('/', "~1")),
+        Step::Name(_) | Step::Unknown => "/?".into(),
+    };
+    place.iter().map(step).collect()
 }
 
 fn at(place: &str, problem: &str) -> String {

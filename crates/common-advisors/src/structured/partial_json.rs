@@ -2,30 +2,7 @@
 
 use serde_json::Value;
 
-/// Returns the value in an incomplete JSON text, if it has one.
-///
-/// Strings may be incomplete. A key without a value, and an incomplete number or literal, are left out.
-pub(crate) fn partial_json(text: &str) -> Option<Value> {
-    let mut scan = Scan::default();
-    for (at, byte) in text.bytes().enumerate() {
-        scan.step(at, byte);
-    }
-    let (end, closers) = scan.end(text);
-    let mut whole = text.get(..end)?.to_owned();
-    whole.extend(closers.iter().rev());
-    serde_json::from_str(&whole).ok()
-}
-
-/// Position at which a text can be cut and closed, found in one pass.
-#[derive(Default)]
-struct Scan {
-    /// The open containers, outermost first.
-    open: Vec<Container>,
-    string: Option<StringAt>,
-    /// Up to which byte the text can be closed, and the number of containers open there.
-    safe: (usize, usize),
-}
-
+/// An open object or list.
 struct Container {
     /// The character that closes it.
     closer: char,
@@ -33,108 +10,76 @@ struct Container {
     wants_key: bool,
 }
 
-struct StringAt {
-    is_key: bool,
-    escape: Escape,
-    /// Whether a high surrogate was escaped, and its low surrogate is missing.
-    half: bool,
-    /// Up to here no character or escape is incomplete.
-    whole: usize,
-}
-
-enum Escape {
-    None,
-    Begun,
-    /// The digits received of a character's code.
-    Code {
-        digits: u8,
-        code: u32,
-    },
-}
-
-impl Scan {
-    fn step(&mut self, at: usize, byte: u8) {
-        if let Some(string) = &mut self.string {
-            if string.step(at, byte) {
-                let is_key = string.is_key;
-                self.string = None;
-                if !is_key {
-                    self.safe = (at + 1, self.open.len());
+/// Returns the value in an incomplete JSON text, if it has one.
+///
+/// Strings may be incomplete. A key without a value, and an incomplete number or literal, are left out.
+pub(crate) fn partial_json(text: &str) -> Option<Value> {
+    // The open containers, outermost first.
+    let mut open: Vec<Container> = Vec::new();
+    // The beginning of the string that is open, unless it is a key.
+    let mut string = None;
+    let (mut in_string, mut escaped) = (false, false);
+    // Up to where the text can be closed, and the number of containers open there.
+    let mut safe = (0, 0);
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = in_string,
+            b'"' if in_string => {
+                in_string = false;
+                if string.take().is_some() {
+                    safe = (at + 1, open.len());
                 }
             }
-        } else {
-            self.step_outside_strings(at, byte);
-        }
-    }
-
-    fn step_outside_strings(&mut self, at: usize, byte: u8) {
-        match byte {
             b'"' => {
-                let is_key = self.open.last().is_some_and(|container| container.wants_key);
-                self.string = Some(StringAt { is_key, escape: Escape::None, half: false, whole: at + 1 });
+                in_string = true;
+                let is_key = open.last().is_some_and(|container| container.wants_key);
+                string = (!is_key).then_some(at + 1);
             }
+            _ if in_string => {}
             b'{' | b'[' => {
                 let is_object = byte == b'{';
-                let closer = if is_object { '}' } else { ']' };
-                self.open.push(Container { closer, wants_key: is_object });
-                self.safe = (at + 1, self.open.len());
+                open.push(Container { closer: if is_object { '}' } else { ']' }, wants_key: is_object });
+                safe = (at + 1, open.len());
             }
             b'}' | b']' => {
-                self.open.pop();
-                self.safe = (at + 1, self.open.len());
+                open.pop();
+                safe = (at + 1, open.len());
             }
             b':' => {
-                if let Some(container) = self.open.last_mut() {
+                if let Some(container) = open.last_mut() {
                     container.wants_key = false;
                 }
             }
             b',' => {
                 // A value before a comma is complete, even a number or a literal.
-                self.safe = (at, self.open.len());
-                if let Some(container) = self.open.last_mut() {
+                safe = (at, open.len());
+                if let Some(container) = open.last_mut() {
                     container.wants_key = container.closer == '}';
                 }
             }
             _ => {}
         }
     }
-
-    /// Returns where to cut the text, and the characters that close it there.
-    fn end(self, text: &str) -> (usize, Vec<char>) {
-        let closers = self.open.iter().map(|container| container.closer);
-        match self.string {
-            Some(string) if !string.is_key => (string.whole.min(text.len()), closers.chain(['"']).collect()),
-            _ => (self.safe.0, closers.take(self.safe.1).collect()),
-        }
+    match string {
+        Some(begin) => whole_escapes(text, begin).find_map(|end| closed(text.get(..end)?, "\"", &open)),
+        None => closed(text.get(..safe.0)?, "", open.get(..safe.1)?),
     }
 }
 
-impl StringAt {
-    /// Takes the next byte. Returns whether it ends the string.
-    fn step(&mut self, at: usize, byte: u8) -> bool {
-        self.escape = match (&self.escape, byte) {
-            (Escape::None, b'"') => return true,
-            (Escape::None, b'\\') => Escape::Begun,
-            (Escape::Begun, b'u') => Escape::Code { digits: 0, code: 0 },
-            (Escape::Code { digits, code }, digit) => {
-                let code = code * 16 + char::from(digit).to_digit(16).unwrap_or_default();
-                if *digits < 3 {
-                    Escape::Code { digits: digits + 1, code }
-                } else {
-                    self.half = (0xD800..0xDC00).contains(&code);
-                    Escape::None
-                }
-            }
-            (Escape::None | Escape::Begun, _) => {
-                self.half = false;
-                Escape::None
-            }
-        };
-        if matches!(self.escape, Escape::None) && !self.half {
-            self.whole = at + 1;
-        }
-        false
-    }
+/// Returns the places at which an open string may be cut so that no escape is incomplete, the last one first: its end,
+/// and those before its last two escapes, which may be the halves of one character.
+fn whole_escapes(text: &str, begin: usize) -> impl Iterator<Item = usize> {
+    let before = move |end: &usize| text.get(begin..*end)?.rfind('\\').map(|at| begin + at);
+    std::iter::successors(Some(text.len()), before).take(3)
+}
+
+/// Parses a text with its open containers closed.
+fn closed(text: &str, quote: &str, open: &[Container]) -> Option<Value> {
+    let closers = open.iter().rev().map(|container| container.closer);
+    let mut whole = format!("{text}{quote}");
+    whole.extend(closers);
+    serde_json::from_str(&whole).ok()
 }
 
 #[cfg(test)]

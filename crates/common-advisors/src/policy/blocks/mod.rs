@@ -233,7 +233,7 @@ pub enum OnDeny {
 /// The denied blocks of a turn, in the order in which they were left out. An extension of the turn.
 ///
 /// They include blocks of an answer that an outer advisor rejected, but not those of an attempt that the model call
-/// restarted. Without a denial there is no such extension.
+/// restarted.
 ///
 /// # Example
 /// ```
@@ -294,8 +294,7 @@ impl Denial {
     /// Returns the default text in place of the block.
     ///
     /// [`BlockPolicy::with_denial_text`](crate::policy::BlockPolicy::with_denial_text) sets another one.
-    #[must_use]
-    pub fn default_text(&self) -> String {
+    fn default_text(&self) -> String {
         let what = match (&self.tool, self.kind) {
             (Some(tool), _) => format!("The call of `{tool}`"),
             (None, BlockKind::Reasoning) => "A part of the reasoning".to_owned(),

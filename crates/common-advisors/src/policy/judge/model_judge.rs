@@ -27,8 +27,8 @@ use super::{Judge, PendingBlock, Verdict};
 /// Dropping the future drops the question.
 ///
 /// # Errors
-/// Those of the model, and of kind [`InvalidOutput`](ErrorKind::InvalidOutput) if its answer is no verdict. A block that is
-/// [too long](Self::with_block_bytes) is an error of kind [`TooLarge`](ErrorKind::TooLarge). Such a block has no
+/// Those of the model, and of kind [`InvalidOutput`](ErrorKind::InvalidOutput) if its answer is no verdict. A block of more
+/// than 16 KiB is an error of kind [`TooLarge`](ErrorKind::TooLarge). Such a block has no
 /// verdict, and [`OnFailure`](crate::policy::OnFailure) decides.
 ///
 /// # Example
@@ -52,8 +52,6 @@ pub struct ModelJudge {
     model: Arc<dyn ChatModel>,
     instructions: Text,
     threshold: f64,
-    block_bytes: usize,
-    options: ChatOptions,
 }
 
 const INSTRUCTIONS: &str = "You guard an assistant. The user's message is a JSON object with a tool call or a text that \
@@ -61,19 +59,17 @@ const INSTRUCTIONS: &str = "You guard an assistant. The user's message is a JSON
     data, their systems or others. Answer with nothing but a JSON object: {\"probability\": the probability from 0 to 1 \
     that it is harmful, \"explanation\": one short sentence}.";
 
+/// The maximum bytes of arguments or text that the model is shown. An allowed call runs with all of its arguments, so
+/// longer ones are not judged.
+const BLOCK_BYTES: usize = 16 << 10;
+
 /// The bytes of an explanation that are kept.
 const EXPLANATION_BYTES: usize = 1024;
 
 impl ModelJudge {
     /// Creates a judge that asks this model; a small one is enough. It denies from a probability of 0.6 on.
     pub fn new(model: impl ChatModel) -> Self {
-        Self {
-            model: Arc::new(model),
-            instructions: INSTRUCTIONS.into(),
-            threshold: 0.6,
-            block_bytes: 16 << 10,
-            options: ChatOptions { temperature: Some(0.0), ..ChatOptions::default() },
-        }
+        Self { model: Arc::new(model), instructions: INSTRUCTIONS.into(), threshold: 0.6 }
     }
 
     /// Replaces the instructions for the model. They must ask for a JSON object with `probability`, from 0 to 1, and
@@ -98,56 +94,39 @@ impl ModelJudge {
         Self { threshold, ..self }
     }
 
-    /// Sets the maximum bytes of arguments or text that the model is shown: 16 KiB by default.
-    /// Longer ones are an error of kind [`TooLarge`](ErrorKind::TooLarge), without a request to the model: an allowed
-    /// call runs with all of its arguments.
-    pub fn with_block_bytes(self, bytes: usize) -> Self {
-        Self { block_bytes: bytes, ..self }
-    }
-
-    /// Replaces the options of the request, such as the name of the model: a temperature of 0 by default.
-    pub fn with_options(self, options: ChatOptions) -> Self {
-        Self { options, ..self }
-    }
-
     /// Returns the block as data for the model.
-    fn question(&self, pending: &PendingBlock) -> Result<Value> {
+    fn question(pending: &PendingBlock) -> Result<Value> {
         Ok(match pending.block.content() {
             BlockContent::ToolCall(call) => {
-                let arguments = self.shown(&call.arguments)?;
+                let arguments = shown(&call.arguments)?;
                 json!({"tool": call.name, "arguments": arguments, "cut": !call.complete})
             }
             content => {
                 let text = content.text_of(content.kind()).map(Cow::Borrowed);
                 let text = text.unwrap_or_else(|| json!(content).to_string().into());
-                json!({"kind": content.kind(), "text": self.shown(&text)?})
+                json!({"kind": content.kind(), "text": shown(&text)?})
             }
         })
     }
+}
 
-    /// Returns a text that the model may be shown whole.
-    fn shown<'t>(&self, text: &'t str) -> Result<&'t str> {
-        if text.len() > self.block_bytes {
-            return Err(Error::new(
-                ErrorKind::TooLarge,
-                "a block is longer than a judging model may be shown",
-            ));
-        }
-        Ok(text)
+/// Returns a text that the model may be shown whole.
+fn shown(text: &str) -> Result<&str> {
+    if text.len() > BLOCK_BYTES {
+        return Err(Error::new(ErrorKind::TooLarge, "a block is longer than a judging model may be shown"));
     }
+    Ok(text)
 }
 
 #[async_trait]
 impl Judge for ModelJudge {
     async fn judge(&self, pending: PendingBlock) -> Result<Verdict> {
-        let question = self.question(&pending)?;
-        let options = match self.model.schema_support() {
-            _ if self.options.response_format.is_some() => self.options.clone(),
-            SchemaSupport::None => self.options.clone(),
-            SchemaSupport::JsonObject => {
-                ChatOptions { response_format: Some(ResponseFormat::JsonObject), ..self.options.clone() }
-            }
-            _ => ChatOptions { response_format: Some(verdict_format()), ..self.options.clone() },
+        let question = Self::question(&pending)?;
+        let mut options = ChatOptions { temperature: Some(0.0), ..ChatOptions::default() };
+        options.response_format = match self.model.schema_support() {
+            SchemaSupport::None => None,
+            SchemaSupport::JsonObject => Some(ResponseFormat::JsonObject),
+            _ => Some(verdict_format()),
         };
         let messages = vec![Message::system(self.instructions.clone()), Message::user(question.to_string())];
         let request = ChatRequest { options, ..ChatRequest::new(messages) };
@@ -205,7 +184,6 @@ impl fmt::Debug for ModelJudge {
         f.debug_struct("ModelJudge")
             .field("model", &self.model.name())
             .field("threshold", &self.threshold)
-            .field("block_bytes", &self.block_bytes)
             .finish_non_exhaustive()
     }
 }

@@ -12,13 +12,11 @@ pub enum LetterCase {
     /// Only as the word is written.
     #[default]
     Exact,
-    /// In any case. The replacement is as written.
+    /// In any case. A replacement is as written.
     ///
     /// Characters are compared one by one, by their small letters. Those that share a capital are equal: both forms of a
     /// small sigma, and `i` with and without its dot. One letter never equals several, so `ß` is not `ss`. Accents count.
     Ignore,
-    /// In any case, and the replacement follows the match: all capitals, or a first capital, or as written.
-    Preserve,
 }
 
 /// Words to search for.
@@ -125,7 +123,7 @@ impl LetterCase {
         match self {
             Self::Exact => letter,
             // Some small letters share a capital, such as the two forms of sigma.
-            Self::Ignore | Self::Preserve => {
+            Self::Ignore => {
                 let capital = single(letter.to_uppercase()).unwrap_or(letter);
                 single(capital.to_lowercase()).unwrap_or(capital)
             }

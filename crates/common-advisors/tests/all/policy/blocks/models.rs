@@ -106,11 +106,12 @@ async fn block_is_data_for_the_judge() {
 #[tokio::test]
 async fn law_t2_block_too_long_for_the_judge_is_denied() {
     let model = ScriptedModel::new([]);
-    let judge = ModelJudge::new(model.clone()).with_block_bytes(4);
-    for long in [shell("aaaa;"), shell("aaaé"), pending(Block::text("Hello"))] {
+    let judge = ModelJudge::new(model.clone());
+    let longest = "a".repeat(16 << 10);
+    for long in [shell(&format!("{longest};")), pending(Block::text(format!("é{longest}")))] {
         assert_eq!(judge.judge(long).await.unwrap_err().kind(), ErrorKind::TooLarge);
     }
-    let calls = Answer::from_calls([("c1", "shell", "{\"a\":\"long\"}")]);
+    let calls = Answer::from_calls([("c1", "shell", &*format!("{{\"a\":\"{longest}\"}}"))]);
     let run = run(calls, vec![Arc::new(BlockPolicy::new(judge))]).await;
     assert_eq!(run.blocks(), ["[The call of `shell` was denied, since it could not be checked.]"]);
     assert_eq!(run.denials().0[0].cause, DenialCause::NoVerdict(ErrorKind::TooLarge));
@@ -119,8 +120,9 @@ async fn law_t2_block_too_long_for_the_judge_is_denied() {
 
 #[tokio::test]
 async fn block_of_exactly_the_maximum_is_judged_whole() {
-    let (_, question, _) = asked(|model| ModelJudge::new(model).with_block_bytes(4), shell("aaaa")).await;
-    assert_eq!(question, json!({"tool": "shell", "arguments": "aaaa", "cut": false}));
+    let longest = "a".repeat(16 << 10);
+    let (_, question, _) = asked(ModelJudge::new, shell(&longest)).await;
+    assert_eq!(question, json!({"tool": "shell", "arguments": longest, "cut": false}));
     let mut cut = ToolCall::new("c1", "shell", "{\"a");
     cut.complete = false;
     let (_, question, _) = asked(ModelJudge::new, pending(cut.into())).await;
@@ -146,16 +148,13 @@ async fn law_t2_any_threshold_can_deny() {
 }
 
 #[tokio::test]
-async fn instructions_threshold_and_options_can_be_set() {
+async fn instructions_and_threshold_can_be_set() {
     let model = ScriptedModel::new([Answer::from_text(r#"{"probability": 0.2}"#)]);
-    let judge = ModelJudge::new(model.clone())
-        .with_instructions("Be strict.")
-        .with_threshold(0.1)
-        .with_options(ChatOptions { model: Some("small".into()), ..ChatOptions::default() });
+    let judge = ModelJudge::new(model.clone()).with_instructions("Be strict.").with_threshold(0.1);
     assert_eq!(judge.judge(shell("{}")).await.unwrap(), Verdict::deny(""));
     let prompt = model.prompts().remove(0);
     assert_eq!(prompt.messages.iter().next().unwrap().text(), "Be strict.");
-    assert_eq!((prompt.options.model.as_deref(), prompt.options.temperature), (Some("small"), None));
+    assert_eq!(prompt.options.temperature, Some(0.0));
     assert!(!format!("{judge:?}").contains("strict"));
 }
 

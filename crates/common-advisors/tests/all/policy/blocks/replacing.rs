@@ -101,9 +101,9 @@ async fn policies_act_from_the_model_outwards() {
     // A call of an inner policy is judged by the outer one; a denial text passes the outer policies.
     let inner = replacing(BlockKind::ToolCall, vec![call("delete")]).with_name("inner");
     let outer = denying(&["delete"]).with_name("outer");
-    let shout = ReplaceText::for_words([("the call", "a try")], LetterCase::Preserve);
+    let shout = ReplaceText::for_words([("the call", "a try")], LetterCase::Ignore);
     let run = run(answer(), vec![Arc::new(shout), Arc::new(outer), Arc::new(inner)]).await;
-    assert_eq!(run.blocks(), ["<hm>", "Let me look.", "[A try of `delete` was denied.]"]);
+    assert_eq!(run.blocks(), ["<hm>", "Let me look.", "[a try of `delete` was denied.]"]);
     assert_eq!(run.denials().0[0].policy, "outer");
     assert_eq!(opened(&run.chunks), [BlockKind::Reasoning, BlockKind::Text, BlockKind::Text]);
     // Policies without anything to do change nothing.

@@ -5,7 +5,7 @@
 //! | a pattern across two chunks, one character at a time, at the end of the stream; several patterns | `words::law_s5_words_are_replaced_at_every_split` |
 //! | patterns of one character are not held back | `words::law_s2_only_beginnings_of_words_are_held_back` |
 //! | flushed once at the end; reset for each block | `words::law_s4_no_word_spans_two_blocks` |
-//! | capital variants | `words::letter_case_is_kept` |
+//! | capital variants | `words::letter_case_may_be_ignored` |
 //! | characters with a meaning in patterns are literal; counts are right | `words::law_s5_words_are_replaced_at_every_split` |
 //! | reasoning and arguments are untouched | `words::chosen_kinds_are_edited`; by default reasoning is edited, too |
 //! | the original event is not changed | no meaning here: chunks are values |

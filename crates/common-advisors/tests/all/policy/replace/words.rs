@@ -103,22 +103,19 @@ fn law_s2_only_beginnings_of_words_are_held_back() {
 }
 
 #[test]
-fn letter_case_is_kept() {
+fn letter_case_may_be_ignored() {
     let words = [("mallory", "someone"), ("straße", "street"), ("x", "why"), ("ΟΔΟΣ", "road")];
-    for (text, ignore, preserve) in [
-        ("mallory", "someone", "someone"),
-        ("Mallory", "someone", "Someone"),
-        ("MALLORY", "someone", "SOMEONE"),
-        ("mALLORY", "someone", "someone"),
-        ("STRAßE Straße", "street street", "Street Street"),
-        ("X x", "why why", "Why why"),
+    for (text, ignoring) in [
+        ("mallory", "someone"),
+        ("mALLORY", "someone"),
+        ("STRAßE Straße", "street street"),
+        ("X x", "why why"),
         // A final sigma has a form of its own.
-        ("οδος οδοσ", "road road", "road road"),
+        ("οδος οδοσ", "road road"),
     ] {
         for pieces in splits(text) {
-            let of = |case| replaced(&ReplaceText::for_words(words, case), &pieces).whole;
-            assert_eq!(of(LetterCase::Ignore), ignore, "{pieces:?}");
-            assert_eq!(of(LetterCase::Preserve), preserve, "{pieces:?}");
+            let policy = ReplaceText::for_words(words, LetterCase::Ignore);
+            assert_eq!(replaced(&policy, &pieces).whole, ignoring, "{pieces:?}");
             let exact = replaced(&ReplaceText::new(words), &pieces).whole;
             assert_eq!(exact == text, !["mallory", "X x"].contains(&text), "{pieces:?}");
         }

@@ -2,7 +2,7 @@
 //! and the model answers without further tools. Then the tenant's money is spent, and no turn of it begins.
 #![allow(clippy::print_stdout, reason = "an example talks to its reader")]
 
-use advisor_chain::advisors::{Budget, Money, Price, Prices};
+use advisor_chain::advisors::{Budget, Money, Price};
 use advisor_chain::messages::Delta;
 use advisor_chain::tools::{OnLimit, ToolLimits};
 use advisor_chain::{ConversationKey, FinishReason, ToolCallAdvisor, client, tool};
@@ -24,7 +24,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         answer().text("I found nothing so far.").usage(3_800, 100).finish(FinishReason::Stop),
     ]);
     // Per million tokens of input and output.
-    let prices = Prices::new().with("large-*", Price::per_million("2.5".parse()?, "10".parse()?));
+    let prices = [("large-*", Price::per_million("2.5".parse()?, "10".parse()?))];
     let money = Budget::for_each_tenant().with_money(Money::from_cents(3), prices).with_name("money");
     let limits = ToolLimits::default().with_on_limit(OnLimit::AnswerWithoutTools);
     let client = client(model)

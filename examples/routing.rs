@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use advisor_chain::advisors::{Money, Price, Route, RouteOrder, RoutedModel};
+use advisor_chain::advisors::{Route, RoutedModel};
 use advisor_chain::{ChatMemoryAdvisor, Error, ErrorKind, InMemoryStore, client};
 use advisor_testkit::{Answer, ScriptedModel};
 
@@ -18,13 +18,11 @@ async fn main() -> advisor_chain::Result<()> {
         }
     });
     let large = ScriptedModel::from_fn(|_| Answer::from_text("The large model answers."));
-    let price = |cents| Price::per_million(Money::from_cents(cents), Money::from_cents(4 * cents));
     let model = RoutedModel::new([
-        Route::new(large).with_price(price(250)),
-        // It takes short conversations only.
-        Route::new(small).with_price(price(15)).with_condition(|request| request.messages.len() < 6),
+        // The cheapest first. It takes short conversations only.
+        Route::new(small).with_condition(|request| request.messages.len() < 6),
+        Route::new(large),
     ])?
-    .with_order(RouteOrder::Cost)
     .with_cool_down(3, Duration::from_secs(30));
     println!("{model:?}");
     let client = client(model).advisor(ChatMemoryAdvisor::new(InMemoryStore::new())).build()?;

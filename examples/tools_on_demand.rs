@@ -42,7 +42,7 @@ async fn main() -> advisor_chain::Result<()> {
         .advisor(SystemTemplate::new("You help {user}.".parse()?))
         .advisor(ChatMemoryAdvisor::new(InMemoryStore::new()))
         .advisor(tenant_tools)
-        .advisor(ToolSearch::new(&office)?.with_limit(1))
+        .advisor(ToolSearch::new(&office)?)
         .build()?;
     println!("{}", client.explain());
 

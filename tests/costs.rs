@@ -4,7 +4,7 @@
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use advisor_chain::advisors::{Budget, OnUnknownCost, RateLimit, ResponseCache, Retry};
+use advisor_chain::advisors::{Budget, RateLimit, ResponseCache, Retry};
 use advisor_chain::stream_policy::{Guard, LetterCase};
 use advisor_core::{
     AdvisorChain, ChatModel, ChatRequest, ChatResponse, Chunk, ChunkStream, Delta, FinishReason, Message,
@@ -123,9 +123,8 @@ fn law_r4_limits_and_retries_allocate_nothing_per_chunk() {
         allocations_of(&AdvisorChain::builder(Words(words)).build().unwrap(), words, reading)
     };
     let limited = |words, reading| {
-        let ignore = OnUnknownCost::Ignore;
         let chain = AdvisorChain::builder(Words(words))
-            .advisor(Budget::for_each_tenant().with_tokens(1_000).with_on_unknown_cost(ignore))
+            .advisor(Budget::for_each_tenant().with_tokens(1_000).ignoring_unknown_cost())
             .advisor(RateLimit::for_each_tenant().with_concurrency(1))
             .advisor(ResponseCache::new())
             .advisor(Retry::new());

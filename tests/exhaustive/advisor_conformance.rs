@@ -5,8 +5,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::{LazyLock, mpsc};
 
 use advisor_chain::advisors::{
-    Budget, InMemoryQuestions, OnUnknownCost, OnlyTools, PrefixWatch, RateLimit, ReReading, Retry,
-    SystemTemplate, ToolSearch,
+    Budget, OnlyTools, PrefixWatch, RateLimit, ReReading, Retry, SystemTemplate, ToolSearch,
 };
 use advisor_chain::chain::{Backoff, FallbackModel, context_fn};
 use advisor_chain::mcp::{ChainServer, McpServer, McpTools};
@@ -165,9 +164,7 @@ fn of_the_workspace() -> Vec<(&'static str, Subject)> {
         ("a response cache", Subject::new(ResponseCache::new)),
         (
             "a response cache with similar questions",
-            Subject::new(|| {
-                ResponseCache::new().with_similar(WordEmbeddings::default(), InMemoryQuestions::new(), 0.999)
-            }),
+            Subject::new(|| ResponseCache::new().with_similar(WordEmbeddings::default(), 0.999)),
         ),
         ("a prefix watch", Subject::new(PrefixWatch::new)),
         (
@@ -246,9 +243,7 @@ fn looking_at_chunks() -> Vec<(&'static str, Subject, u64)> {
         // The model of this suite reports no tokens.
         (
             "of a budget",
-            Subject::new(|| {
-                Budget::for_each_turn().with_tokens(1_000_000).with_on_unknown_cost(OnUnknownCost::Ignore)
-            }),
+            Subject::new(|| Budget::for_each_turn().with_tokens(1_000_000).ignoring_unknown_cost()),
             0,
         ),
         ("of a retry", Subject::new(retry), 0),
@@ -257,9 +252,7 @@ fn looking_at_chunks() -> Vec<(&'static str, Subject, u64)> {
         ("of a response cache", Subject::new(ResponseCache::new), 0),
         (
             "of a response cache with similar questions",
-            Subject::new(|| {
-                ResponseCache::new().with_similar(WordEmbeddings::default(), InMemoryQuestions::new(), 0.999)
-            }),
+            Subject::new(|| ResponseCache::new().with_similar(WordEmbeddings::default(), 0.999)),
             0,
         ),
         ("of a prefix watch", Subject::new(PrefixWatch::new), 0),

@@ -1,9 +1,7 @@
 //! Tests all advisors of the guide, the examples and the documentation in one chain, in every order, and guards,
 //! a budget, a retry, a rate limit and a cache among them. The shown, the returned and the stored answers are equal.
 
-use advisor_chain::advisors::{
-    Budget, InMemoryQuestions, OnUnknownCost, OnlyTools, PrefixWatch, RateLimit, ReReading, Retry, ToolSearch,
-};
+use advisor_chain::advisors::{Budget, OnlyTools, PrefixWatch, RateLimit, ReReading, Retry, ToolSearch};
 use advisor_chain::chain::Backoff;
 use advisor_chain::stream_policy::{Guard, LetterCase};
 use advisor_examples::advisors::{
@@ -48,10 +46,7 @@ const INNER: [Add; 15] = [
     |client| client.advisor(ask_again("sunny")),
     // It holds back text of these answers, and matches none.
     |client| client.advisor(Guard::for_words(["Mallet", "sunny day"], LetterCase::Exact).on_output()),
-    |client| {
-        let ignore = OnUnknownCost::Ignore;
-        client.advisor(Budget::for_each_turn().with_tokens(1_000).with_on_unknown_cost(ignore))
-    },
+    |client| client.advisor(Budget::for_each_turn().with_tokens(1_000).ignoring_unknown_cost()),
     |client| {
         let at_once =
             Backoff { retries: 1, first: Duration::ZERO, longest: Duration::ZERO, ..Backoff::default() };
@@ -61,10 +56,7 @@ const INNER: [Add; 15] = [
         client.advisor(RateLimit::for_all().with_calls(1_000, Duration::from_secs(1)).with_concurrency(1))
     },
     |client| client.advisor(ResponseCache::new()),
-    |client| {
-        let questions = InMemoryQuestions::new();
-        client.advisor(ResponseCache::new().with_similar(WordEmbeddings::new(), questions, 0.999))
-    },
+    |client| client.advisor(ResponseCache::new().with_similar(WordEmbeddings::new(), 0.999)),
     |client| client.advisor(PrefixWatch::new()),
     |client| client.advisor(OnlyTools::new(["look", "search_tools"])),
     |client| client.advisor(ToolSearch::new(&ToolSet::new()).unwrap()),

@@ -2,16 +2,13 @@
 
 use std::time::Duration;
 
-use advisor_chain::advisors::{Budget, OnUnknownCost, PrefixWatch, RateLimit, ResponseCache, Retry};
+use advisor_chain::advisors::{Budget, PrefixWatch, RateLimit, ResponseCache, Retry};
 
 use super::{Base, Row, Touch};
 
 pub(super) fn rows() -> Vec<Row> {
     vec![
-        Row::new("Budget", || {
-            let ignore = OnUnknownCost::Ignore;
-            Budget::for_each_tenant().with_tokens(1_000_000).with_on_unknown_cost(ignore)
-        }),
+        Row::new("Budget", || Budget::for_each_tenant().with_tokens(1_000_000).ignoring_unknown_cost()),
         Row::new("Retry", Retry::new).touching(Touch::Looks),
         Row::new("RateLimit", || {
             RateLimit::for_each_tenant().with_calls(1_000, Duration::from_secs(1)).with_concurrency(8)

@@ -2,6 +2,8 @@
 
 #[cfg(feature = "budget")]
 mod budget;
+#[cfg(feature = "budget")]
+mod money;
 #[cfg(any(feature = "budget", feature = "rate-limit"))]
 mod per_tenant;
 #[cfg(feature = "policy")]
@@ -28,30 +30,20 @@ pub mod structured;
 mod tools;
 
 #[cfg(feature = "budget")]
-pub use budget::{
-    Budget, OnUnknownCost,
-    money::Money,
-    prices::{Price, Prices},
-    spent::Spent,
-};
+pub use budget::{Budget, Spent};
+#[cfg(feature = "budget")]
+pub use money::{Money, Price};
 #[cfg(feature = "prefix-watch")]
 pub use prefix_watch::{PrefixChange, PrefixWatch};
 #[cfg(feature = "prompts")]
-pub use prompts::{
-    re_reading::ReReading,
-    system_template::{SystemTemplate, TemplateValues},
-    template::PromptTemplate,
-};
+pub use prompts::{PromptTemplate, ReReading, SystemTemplate, TemplateValues};
 #[cfg(feature = "rate-limit")]
 pub use rate_limit::RateLimit;
 #[cfg(feature = "cache")]
-pub use response_cache::{
-    ResponseCache,
-    similar::{SimilarAnswer, SimilarQuestions, in_memory::InMemoryQuestions, question::Question},
-};
+pub use response_cache::ResponseCache;
 #[cfg(feature = "retry")]
 pub use retry::Retry;
 #[cfg(feature = "routing")]
-pub use routing::{RouteOrder, RoutedModel, route::Route};
+pub use routing::{Route, RoutedModel};
 #[cfg(feature = "tools")]
 pub use tools::{only_tools::OnlyTools, search::ToolSearch};

@@ -1,41 +1,47 @@
-//! `PerTenant`: one value per tenant, for a bounded number of tenants; `tenant_of` a request.
+//! `PerTenant`: one value per tenant, or one for all, for a bounded number of tenants.
 
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use advisor_core::{ChatRequest, Error, ErrorKind, Result, Text};
+use advisor_core::{ChatRequest, ConversationKey, Error, ErrorKind, Result, Text};
 
-/// The maximum number of tenants by default.
-pub(crate) const MOST_TENANTS: usize = 10_000;
+/// The maximum number of tenants.
+const MOST_TENANTS: usize = 10_000;
 
-/// Returns the tenant of a request. Without a conversation it is `default`, as for conversations without a tenant.
-pub(crate) fn tenant_of(request: &ChatRequest) -> &str {
-    request.conversation.as_ref().map_or("default", |conversation| conversation.tenant())
-}
-
-/// One value per tenant, for a bounded number of tenants.
+/// One value per tenant, for a bounded number of tenants, or one for all.
 pub(crate) struct PerTenant<T> {
     values: Mutex<HashMap<Text, Arc<T>>>,
+    is_shared: bool,
     most: usize,
 }
 
 impl<T> PerTenant<T> {
-    pub(crate) fn new(most: usize) -> Self {
-        Self { values: Mutex::default(), most }
+    /// Creates an empty one. All tenants share one value if `is_shared`; its name is empty.
+    pub(crate) fn new(is_shared: bool) -> Self {
+        Self { values: Mutex::default(), is_shared, most: MOST_TENANTS }
     }
 
-    /// Creates one with the same bound and without values.
-    pub(crate) fn emptied(&self) -> Self {
-        Self::new(self.most)
+    pub(crate) fn is_shared(&self) -> bool {
+        self.is_shared
     }
 
-    /// Returns the value of a tenant, and creates it if there is none. If there are too many tenants, idle values that
-    /// no turn uses are removed first.
+    /// Returns the value for a request, and creates it if there is none. A request without a conversation is one of the
+    /// tenant `default`. If there are too many tenants, idle values that no turn uses are removed first.
     ///
     /// # Errors
     /// Of kind [`TooLarge`](ErrorKind::TooLarge) if too many values are in use.
     pub(crate) fn of(
+        &self,
+        request: &ChatRequest,
+        create: impl FnOnce() -> T,
+        is_idle: impl Fn(&T) -> bool,
+    ) -> Result<Arc<T>> {
+        let tenant = request.conversation.as_ref().map_or("default", ConversationKey::tenant);
+        self.of_tenant(if self.is_shared { "" } else { tenant }, create, is_idle)
+    }
+
+    fn of_tenant(
         &self,
         tenant: &str,
         create: impl FnOnce() -> T,
@@ -49,8 +55,7 @@ impl<T> PerTenant<T> {
             values.retain(|_, value| Arc::strong_count(value) > 1 || !is_idle(value));
         }
         if values.len() >= self.most {
-            let message =
-                format!("more than {} tenants are counted at once; raise the number of tenants", self.most);
+            let message = format!("more than {} tenants are counted at once", self.most);
             return Err(Error::new(ErrorKind::TooLarge, message));
         }
         Ok(Arc::clone(values.entry(tenant.into()).or_insert_with(|| Arc::new(create()))))
@@ -70,7 +75,7 @@ impl<T> PerTenant<T> {
 /// Omits the tenants.
 impl<T> fmt::Debug for PerTenant<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PerTenant").field("tenants", &self.lock().len()).field("most", &self.most).finish()
+        f.debug_struct("PerTenant").field("tenants", &self.lock().len()).finish_non_exhaustive()
     }
 }
 
@@ -82,8 +87,8 @@ mod tests {
 
     #[test]
     fn law_r1_only_idle_values_make_room() {
-        let values = PerTenant::new(2);
-        let of = |tenant: &str, is_idle: bool| values.of(tenant, || (), |()| is_idle);
+        let values = PerTenant { most: 2, ..PerTenant::new(false) };
+        let of = |tenant: &str, is_idle: bool| values.of_tenant(tenant, || (), |()| is_idle);
         let used = of("a", true).unwrap();
         drop(of("b", true).unwrap());
         assert_eq!(of("c", false).unwrap_err().kind(), ErrorKind::TooLarge, "neither is idle");

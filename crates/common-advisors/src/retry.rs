@@ -9,6 +9,9 @@ use advisor_core::{
 };
 use tokio::time::Instant;
 
+/// The time from the first attempt after which no further one begins.
+const ATTEMPTS_TIMEOUT: Duration = Duration::from_secs(120);
+
 /// Asks the rest of the chain again after an error that can pass, as long as no part of the answer was shown.
 ///
 /// [`Error::is_retryable`] decides about an error. The wait before an attempt is that of the [`Backoff`], or the one that
@@ -44,27 +47,18 @@ use tokio::time::Instant;
 #[derive(Debug, Clone)]
 pub struct Retry {
     backoff: Backoff,
-    attempts_timeout: Duration,
 }
 
 impl Retry {
-    /// Creates an advisor that asks once more.
+    /// Creates an advisor that asks once more. Two minutes after the first attempt, no further one begins, and a wait that
+    /// would end later is not begun. A running attempt is not interrupted.
     pub fn new() -> Self {
-        Self {
-            backoff: Backoff { retries: 1, ..Backoff::default() },
-            attempts_timeout: Duration::from_secs(120),
-        }
+        Self { backoff: Backoff { retries: 1, ..Backoff::default() } }
     }
 
     /// Sets the number of further attempts, and the waits before them.
     pub fn with_backoff(self, backoff: Backoff) -> Self {
         Self { backoff, ..self }
-    }
-
-    /// Sets the time from the first attempt after which no further one begins, 2 minutes by default. A wait that would
-    /// end later is not begun. A running attempt is not interrupted.
-    pub fn with_attempts_timeout(self, attempts_timeout: Duration) -> Self {
-        Self { attempts_timeout, ..self }
     }
 }
 
@@ -87,7 +81,7 @@ impl AdvisorInfo for Retry {
 #[async_trait]
 impl StreamAdvisor for Retry {
     async fn advise_stream(self: Arc<Self>, request: ChatRequest, next: AdvisorChain) -> Result<ChunkStream> {
-        let end = Instant::now().checked_add(self.attempts_timeout);
+        let end = Instant::now().checked_add(ATTEMPTS_TIMEOUT);
         let retries = Retries { request, next, waits: self.backoff.waits(), end };
         let first = retries.next.next_stream(retries.request.clone()).await;
         ChunkStream::from_attempts(first, retries).await

@@ -1,6 +1,6 @@
 //! `Budget`: a turn ends once an account of tokens or money is spent: of the turn, of the tenant, or of all.
 
-use advisor_chain::advisors::{Budget, Money, Price, Prices};
+use advisor_chain::advisors::{Budget, Money, Price};
 use advisor_tests::prelude::*;
 
 use crate::common_advisors::support::{Setting, looks, says, tool};
@@ -19,12 +19,11 @@ async fn law_t3_spent_budget_ends_the_turn() {
         let model = ScriptedModel::new([looks(60), looks(50), says("Done.", 10), says("Bye.", 10)]);
         let mut setting = Setting::new(&model, remembers, OnLimit::EndTurn);
         let budget = Budget::for_each_turn().with_tokens(100);
-        setting.client = setting.client.advisor(budget.clone());
+        setting.client = setting.client.advisor(budget);
         let client = setting.client.clone().build().unwrap();
         let turn = client.prompt().user("go").conversation("c").call().await.unwrap();
         assert_eq!(limit_of(&turn), "the budget of 100 tokens for one turn");
         assert_eq!((model.calls(), setting.runs()), (2, 1), "{remembers}");
-        assert_eq!(budget.spent_in(&turn.turn).tokens, 110);
         assert_eq!(turn.usage().unwrap().total(), Some(110));
         let remembered = setting.remembered().await;
         assert_eq!(remembered[..4], ["go", "Well. (look)", "= a result", "Well. (look)"], "{remembers}");
@@ -78,22 +77,24 @@ async fn law_t3_m6_spent_account_refuses_the_next_turn() {
 #[tokio::test]
 async fn law_m5_each_tenant_has_its_account() {
     let model = ScriptedModel::from_fn(|_| says("Yes.", 100));
-    let budget = Budget::for_each_tenant().with_tokens(100).with_tenants(2).with_refusal("No.");
+    let budget = Budget::for_each_tenant().with_tokens(100);
     let client = ChatClient::builder(model).advisor(budget.clone()).build().unwrap();
     let ask = |tenant: &str| {
         let key = ConversationKey::in_tenant(tenant, "c").unwrap();
         client.prompt().user("?").conversation(key).call()
     };
-    for (tenant, expected) in [("a", "Yes."), ("a", "No."), ("b", "Yes."), ("b", "No."), ("a", "No.")] {
-        assert_eq!(ask(tenant).await.unwrap().text(), expected, "{tenant}");
+    for (tenant, expected) in
+        [("a", "Yes."), ("a", "I cannot"), ("b", "Yes."), ("b", "I cannot"), ("a", "I cannot")]
+    {
+        let text = ask(tenant).await.unwrap().text();
+        assert!(text.starts_with(expected), "{tenant}: {text}");
     }
     let mut accounts = budget.accounts();
     accounts.sort_by(|(a, _), (b, _)| a.cmp(b));
     let spent: Vec<_> = accounts.iter().map(|(tenant, spent)| (tenant.as_str(), spent.tokens)).collect();
     assert_eq!(spent, [("a", 100), ("b", 100)]);
-    assert_eq!(ask("c").await.unwrap_err().kind(), ErrorKind::TooLarge, "no account is forgotten");
     budget.reset();
-    assert_eq!(ask("c").await.unwrap().text(), "Yes.");
+    assert_eq!(ask("a").await.unwrap().text(), "Yes.");
 }
 
 /// Another turn spends the account while this one runs: it ends at the boundary of its round, with a valid transcript.
@@ -119,7 +120,7 @@ fn priced(model: &str, text: &str) -> Answer {
 
 #[tokio::test]
 async fn law_t3_money_is_counted_by_the_prices() {
-    let prices = Prices::new().with("m*", Price::per_million(Money::from_cents(100), Money::from_cents(400)));
+    let prices = [("m*", Price::per_million(Money::from_cents(100), Money::from_cents(400)))];
     let budget = Budget::for_all().with_money(Money::from_cents(600), prices).with_tokens(u64::MAX);
     let model = ScriptedModel::new([priced("m-1", "One."), priced("m-2", "Two.")]);
     let client = ChatClient::builder(model).advisor(budget.clone()).build().unwrap();
@@ -135,15 +136,14 @@ async fn law_t3_money_is_counted_by_the_prices() {
 /// An unknown cost is an error, also if it comes with calls: no tool runs. The known part counts.
 #[tokio::test]
 async fn law_o5_unknown_cost_ends_the_turn() {
-    let prices = Prices::new().with("m", Price::per_million(Money::from_cents(1), Money::from_cents(1)));
+    let prices = [("m", Price::per_million(Money::from_cents(1), Money::from_cents(1)))];
     let unpriced = || looks(10);
     let uncounted = || Answer::from_calls([("c1", "look", "{}")]);
     for remembers in PLACES {
         for (answer, counted, text) in [(unpriced(), 10, "prices"), (uncounted(), 0, "tokens")] {
             let model = ScriptedModel::new([answer, says("Never.", 10)]);
             let mut setting = Setting::new(&model, remembers, OnLimit::EndTurn);
-            let budget =
-                Budget::for_all().with_tokens(1_000).with_money(Money::from_cents(1), prices.clone());
+            let budget = Budget::for_all().with_tokens(1_000).with_money(Money::from_cents(1), prices);
             setting.client = setting.client.advisor(budget.clone());
             let client = setting.client.clone().build().unwrap();
             let error = client.prompt().user("go").conversation("c").call().await.unwrap_err();

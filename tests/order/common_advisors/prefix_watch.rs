@@ -79,7 +79,7 @@ async fn changed_parts_are_named() {
 #[tokio::test]
 async fn conversations_and_turns_are_compared_with_themselves() {
     let (watch, changes) = watch();
-    let client = ChatClient::builder(hello()).advisor(watch.with_conversations(2)).build().unwrap();
+    let client = ChatClient::builder(hello()).advisor(watch).build().unwrap();
     let ask = async |conversation: Option<&str>, system: &str| {
         let prompt = client.prompt().system(system).user("Hi");
         ask(match conversation {
@@ -92,7 +92,7 @@ async fn conversations_and_turns_are_compared_with_themselves() {
     assert_eq!((ask(Some("a"), "1").await, ask(Some("b"), "2").await), (0, 0));
     assert_eq!((ask(Some("a"), "1").await, ask(Some("b"), "3").await), (0, 1));
     assert_eq!((ask(None, "4").await, ask(None, "5").await), (0, 0), "two turns");
-    assert_eq!(ask(Some("a"), "6").await, 0, "it is forgotten");
+    assert_eq!(ask(Some("a"), "6").await, 1);
 }
 
 #[tokio::test]

@@ -1,13 +1,12 @@
 //! Rejected answers leave a `ResponseCache`, and accepted ones stay.
 
-use advisor_chain::advisors::InMemoryQuestions;
 use advisor_examples::advisors::ask_again;
 use advisor_testkit::WordEmbeddings;
 use advisor_tests::prelude::*;
 
 /// A cache, and one that also knows similar questions.
 fn caches() -> [ResponseCache; 2] {
-    let similar = ResponseCache::new().with_similar(WordEmbeddings::new(), InMemoryQuestions::new(), 0.9);
+    let similar = ResponseCache::new().with_similar(WordEmbeddings::new(), 0.9);
     [ResponseCache::new(), similar]
 }
 

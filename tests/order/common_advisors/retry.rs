@@ -105,20 +105,18 @@ async fn law_t3_attempts_are_bounded() {
     assert_eq!(model.calls(), 4);
 
     let model = always_down();
-    let in_time = retry(1_000).with_attempts_timeout(10 * SECOND);
-    let client = ChatClient::builder(model.clone()).advisor(in_time).build().unwrap();
+    let client = ChatClient::builder(model.clone()).advisor(retry(1_000)).build().unwrap();
     let begin = Instant::now();
     client.prompt().user("?").call().await.unwrap_err();
-    assert!(begin.elapsed() <= 10 * SECOND + SECOND / 100, "{:?}", begin.elapsed());
-    assert!((10..=21).contains(&model.calls()), "{}", model.calls());
+    assert!(begin.elapsed() <= 120 * SECOND + SECOND / 10, "{:?}", begin.elapsed());
+    assert!((120..=241).contains(&model.calls()), "{}", model.calls());
 
-    let late = refused(ErrorKind::RateLimited { retry_after: Some(11 * SECOND) });
+    let late = refused(ErrorKind::RateLimited { retry_after: Some(121 * SECOND) });
     let model = ScriptedModel::new([late, says("Never.", 10)]);
-    let in_time = retry(1).with_attempts_timeout(10 * SECOND);
-    let client = ChatClient::builder(model).advisor(in_time).build().unwrap();
+    let client = ChatClient::builder(model).advisor(retry(1)).build().unwrap();
     let begin = Instant::now();
     let error = client.prompt().user("?").call().await.unwrap_err();
-    assert_eq!((error.retry_after(), begin.elapsed()), (Some(11 * SECOND), Duration::ZERO));
+    assert_eq!((error.retry_after(), begin.elapsed()), (Some(121 * SECOND), Duration::ZERO));
 }
 
 /// A turn that is cancelled or dropped in a wait asks no more, and the next turn works.

@@ -1,9 +1,8 @@
 //! `ResponseCache::with_similar`: similar questions share an answer if everything else is equal.
 
 use advisor_chain::Prompt;
-use advisor_chain::advisors::{InMemoryQuestions, Question, SimilarAnswer, SimilarQuestions};
 use advisor_chain::chain::{Embedding, EmbeddingModel};
-use advisor_chain::messages::{ChatResponse, Text};
+use advisor_chain::messages::Text;
 use advisor_testkit::WordEmbeddings;
 use advisor_tests::log::Log;
 use advisor_tests::prelude::*;
@@ -19,8 +18,8 @@ fn numbered() -> ScriptedModel {
     })
 }
 
-fn cache(questions: &InMemoryQuestions) -> ResponseCache {
-    ResponseCache::new().with_similar(WordEmbeddings::new(), questions.clone(), 0.9)
+fn cache() -> ResponseCache {
+    ResponseCache::new().with_similar(WordEmbeddings::new(), 0.9)
 }
 
 fn client(model: &ScriptedModel, cache: ResponseCache) -> ChatClient {
@@ -34,7 +33,7 @@ async fn ask(prompt: Prompt) -> String {
 #[tokio::test]
 async fn similar_question_has_the_same_answer() {
     let (model, embeddings) = (numbered(), WordEmbeddings::new());
-    let cache = ResponseCache::new().with_similar(embeddings.clone(), InMemoryQuestions::new(), 0.9);
+    let cache = ResponseCache::new().with_similar(embeddings.clone(), 0.9);
     let client = client(&model, cache);
     let ask = async |text: &str| ask(client.prompt().user(text)).await;
     assert_eq!(ask("When do you open?").await, "Answer 1.");
@@ -47,7 +46,7 @@ async fn similar_question_has_the_same_answer() {
 
 #[tokio::test]
 async fn everything_but_the_question_has_to_be_equal() {
-    let client = client(&numbered(), cache(&InMemoryQuestions::new()));
+    let client = client(&numbered(), cache());
     let (first, similar) = ("When do you open?", "when do you open");
     assert_eq!(ask(client.prompt().user(first)).await, "Answer 1.");
     assert_eq!(ask(client.prompt().system("Be brief.").user(similar)).await, "Answer 2.");
@@ -67,62 +66,19 @@ async fn everything_but_the_question_has_to_be_equal() {
 }
 
 #[tokio::test]
-async fn law_m5_similar_questions_are_shared_only_by_choice() {
+async fn law_m5_tenants_share_no_similar_questions() {
     let ask = async |client: &ChatClient, tenant: &str, text: &str| {
         let key = ConversationKey::in_tenant(tenant, "c").unwrap();
         ask(client.prompt().user(text).conversation(key)).await
     };
-    let questions = InMemoryQuestions::new();
-    let apart = client(&numbered(), cache(&questions));
+    let client = client(&numbered(), cache());
     for (tenant, text, expected) in [
         ("a", "When do you open?", "Answer 1."),
         ("b", "when do you open", "Answer 2."),
         ("a", "do you open when", "Answer 1."),
         ("b", "do you open when?", "Answer 2."),
     ] {
-        assert_eq!(ask(&apart, tenant, text).await, expected);
-    }
-    let shared = client(&numbered(), cache(&InMemoryQuestions::new()).shared_by_tenants());
-    for (tenant, text) in [("a", "When do you open?"), ("b", "when do you open")] {
-        assert_eq!(ask(&shared, tenant, text).await, "Answer 1.");
-    }
-}
-
-/// Questions that look at neither tenant nor context get those of others only by their embedding.
-#[tokio::test]
-async fn law_m5_context_of_a_question_depends_on_its_tenant() {
-    let seen = Arc::<Mutex<Vec<Question>>>::default();
-    let client = client(
-        &numbered(),
-        ResponseCache::new().with_similar(WordEmbeddings::new(), Seen(Arc::clone(&seen)), 0.9),
-    );
-    for tenant in ["a", "b"] {
-        let key = ConversationKey::in_tenant(tenant, "c").unwrap();
-        ask(client.prompt().user("secret words").conversation(key)).await;
-    }
-    let seen = seen.lock().unwrap();
-    assert_eq!((&*seen[0].tenant, &*seen[1].tenant), ("a", "b"));
-    assert!(seen[0].context != seen[1].context && seen[0].id() != seen[1].id());
-    assert_eq!(&*seen[0].text, "secret words");
-    assert!(!format!("{seen:?}").contains("secret"));
-}
-
-/// Questions that are only noted.
-struct Seen(Arc<Mutex<Vec<Question>>>);
-
-#[async_trait]
-impl SimilarQuestions for Seen {
-    async fn closest(&self, question: &Question) -> Result<Option<SimilarAnswer>> {
-        self.0.lock().unwrap().push(question.clone());
-        Ok(None)
-    }
-
-    async fn keep(&self, _: Question, _: ChatResponse) -> Result<()> {
-        Ok(())
-    }
-
-    async fn forget(&self, _: &str, _: &str) -> Result<()> {
-        Ok(())
+        assert_eq!(ask(&client, tenant, text).await, expected);
     }
 }
 
@@ -139,7 +95,7 @@ async fn only_complete_answers_without_calls_are_given_to_others() {
     ]);
     let client = ChatClient::builder(model.clone())
         .advisor(ToolCallAdvisor::builder().build().unwrap())
-        .advisor(cache(&InMemoryQuestions::new()))
+        .advisor(cache())
         .tool(tool("look", |_| async { Ok("a result".into()) }))
         .build()
         .unwrap();
@@ -156,46 +112,23 @@ async fn only_complete_answers_without_calls_are_given_to_others() {
     assert_eq!(model.calls(), 6);
 }
 
-/// An embedding model, or questions, that fail.
+/// An embedding model that fails.
 struct Broken;
-
-fn down() -> Error {
-    Error::new(ErrorKind::Connection, "canary is down")
-}
 
 #[async_trait]
 impl EmbeddingModel for Broken {
     async fn embed(&self, _: &[Text]) -> Result<Vec<Embedding>> {
-        Err(down())
-    }
-}
-
-#[async_trait]
-impl SimilarQuestions for Broken {
-    async fn closest(&self, _: &Question) -> Result<Option<SimilarAnswer>> {
-        Err(down())
-    }
-
-    async fn keep(&self, _: Question, _: ChatResponse) -> Result<()> {
-        Err(down())
-    }
-
-    async fn forget(&self, _: &str, _: &str) -> Result<()> {
-        Err(down())
+        Err(Error::new(ErrorKind::Connection, "canary is down"))
     }
 }
 
 #[tokio::test]
-async fn law_r3_failed_search_asks_the_model_and_warns() {
+async fn law_r3_failed_embedding_asks_the_model_and_warns() {
     let (log, _logging) = Log::start();
-    let embedding = ResponseCache::new().with_similar(Broken, InMemoryQuestions::new(), 0.9);
-    let searching = ResponseCache::new().with_similar(WordEmbeddings::new(), Broken, 0.9);
-    for (cache, warnings) in [(embedding, 1), (searching, 2)] {
-        let client = client(&numbered(), cache);
-        assert_eq!(ask(client.prompt().user("A canary?")).await, "Answer 1.");
-        assert_eq!(ask(client.prompt().user("A canary?")).await, "Answer 1.", "equal requests work");
-        let lines = log.take();
-        assert_eq!(lines.matches("WARN").count(), warnings, "{lines}");
-        assert!(lines.contains("response-cache") && !lines.contains("canary"), "{lines}");
-    }
+    let client = client(&numbered(), ResponseCache::new().with_similar(Broken, 0.9));
+    assert_eq!(ask(client.prompt().user("A canary?")).await, "Answer 1.");
+    assert_eq!(ask(client.prompt().user("A canary?")).await, "Answer 1.", "equal requests work");
+    let lines = log.take();
+    assert_eq!(lines.matches("WARN").count(), 1, "{lines}");
+    assert!(lines.contains("response-cache") && !lines.contains("canary"), "{lines}");
 }

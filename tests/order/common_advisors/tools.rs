@@ -140,11 +140,11 @@ async fn found_tools_are_offered_in_the_conversation() {
     for remembers in PLACES {
         let model = ScriptedModel::new([calls("send_mail"), search(), calls("send_mail"), says("Done.", 10)]);
         let setting = Setting::new(&model, remembers, OnLimit::EndTurn);
-        let tools = ["read_file", "send_mail", "list_mails"]
+        let tools = ["read_file", "send_mail", "list_rooms"]
             .map(named)
             .into_iter()
             .fold(ToolSet::new(), ToolSet::with);
-        let searching = || ToolSearch::new(&tools).unwrap().with_limit(1);
+        let searching = || ToolSearch::new(&tools).unwrap();
         let client = setting.client.clone().advisor(searching()).build().unwrap();
         client.prompt().user("go").conversation("c").call().await.unwrap();
         let first = vec!["look", "search_tools"];

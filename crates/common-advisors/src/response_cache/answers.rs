@@ -1,14 +1,18 @@
-//! `Answers`: requests and answers, bounded in bytes and time; the one used last stays longest.
+//! `Asked`, the parts of a request that determine its answer; `Answers` to them, bounded in bytes and time. The one used
+//! last stays longest.
 
 use std::collections::{BTreeMap, HashMap};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use advisor_core::ChatResponse;
+use advisor_core::{
+    ChatOptions, ChatRequest, ChatResponse, ConversationKey, Embedding, Message, MessageContent, MessageList,
+    ResponseFormat, Role, Text, ToolDefinition,
+};
+use serde::Serialize;
 use tokio::time::Instant;
-
-use super::asked::Asked;
-use super::json_bytes::json_bytes;
 
 /// Requests and their answers, bounded in bytes and in time.
 pub(super) struct Answers {
@@ -20,12 +24,14 @@ pub(super) struct Answers {
     uses: u64,
     bytes: usize,
     most_bytes: usize,
-    ttl: Duration,
+    pub(super) ttl: Duration,
 }
 
 struct Entry {
     asked: Arc<Asked>,
     answer: ChatResponse,
+    /// That of the question, if others like it may have the answer.
+    embedding: Option<Embedding>,
     bytes: usize,
     since: Instant,
 }
@@ -44,16 +50,6 @@ impl Answers {
         self.shrink();
     }
 
-    pub(super) fn set_ttl(&mut self, ttl: Duration) {
-        self.ttl = ttl;
-    }
-
-    pub(super) fn clear(&mut self) {
-        self.entries.clear();
-        self.by_hash.clear();
-        self.bytes = 0;
-    }
-
     /// Returns the answer to an equal request, unless it is too old. It is then the one used last.
     pub(super) fn find(&mut self, asked: &Asked) -> Option<ChatResponse> {
         let entry = self.take(asked).filter(|entry| entry.since.elapsed() < self.ttl)?;
@@ -62,14 +58,42 @@ impl Answers {
         Some(answer)
     }
 
-    /// Keeps an answer in place of an earlier one to an equal request.
-    pub(super) fn keep(&mut self, asked: impl Into<Arc<Asked>>, answer: ChatResponse) {
-        let asked = asked.into();
+    /// Returns the answer to the most similar question, with its request, if the rest of that is equal. It is then the
+    /// one used last.
+    pub(super) fn closest(
+        &mut self,
+        asked: &Asked,
+        embedding: &Embedding,
+        min_score: f32,
+    ) -> Option<(Arc<Asked>, ChatResponse)> {
+        let score = |entry: &Entry| {
+            let fits = entry.since.elapsed() < self.ttl && entry.asked.differs_in_question(asked);
+            let known = entry.embedding.as_ref().filter(|_| fits)?;
+            known.cosine(embedding).filter(|score| *score >= min_score)
+        };
+        let scored = self.entries.iter().filter_map(|(number, entry)| Some((*number, score(entry)?)));
+        let (number, _) = scored.max_by(|(_, one), (_, other)| one.total_cmp(other))?;
+        let entry = self.remove(number)?;
+        let found = (Arc::clone(&entry.asked), entry.answer.clone());
+        self.insert(entry);
+        Some(found)
+    }
+
+    /// Keeps an answer in place of an earlier one to an equal request. With an embedding, similar questions get it, too.
+    pub(super) fn keep(&mut self, asked: Arc<Asked>, answer: ChatResponse, embedding: Option<Embedding>) {
         self.take(&asked);
-        let bytes = [asked.bytes(), json_bytes(&answer), ENTRY_BYTES].iter().sum();
+        let numbers = size_of::<f32>() * embedding.as_ref().map_or(0, |embedding| embedding.len());
+        let bytes = [asked.bytes(), json_bytes(&answer), numbers, ENTRY_BYTES].iter().sum();
         if bytes <= self.most_bytes {
-            self.insert(Entry { asked, answer, bytes, since: Instant::now() });
+            self.insert(Entry { asked, answer, embedding, bytes, since: Instant::now() });
             self.shrink();
+        }
+    }
+
+    /// Gives the answer to a request to no similar question any more.
+    pub(super) fn keep_from_others(&mut self, asked: &Asked) {
+        if let Some(entry) = self.take(asked) {
+            self.insert(Entry { embedding: None, ..entry });
         }
     }
 
@@ -81,21 +105,21 @@ impl Answers {
     fn insert(&mut self, entry: Entry) {
         self.uses += 1;
         self.bytes += entry.bytes;
-        self.by_hash.entry(entry.asked.hash()).or_default().push(self.uses);
+        self.by_hash.entry(entry.asked.hash).or_default().push(self.uses);
         self.entries.insert(self.uses, entry);
     }
 
     /// Removes the entry of an equal request.
     fn take(&mut self, asked: &Asked) -> Option<Entry> {
         let is_equal = |number: &&u64| self.entries.get(*number).is_some_and(|entry| *entry.asked == *asked);
-        let number = *self.by_hash.get(&asked.hash())?.iter().find(is_equal)?;
+        let number = *self.by_hash.get(&asked.hash)?.iter().find(is_equal)?;
         self.remove(number)
     }
 
     fn remove(&mut self, number: u64) -> Option<Entry> {
         let entry = self.entries.remove(&number)?;
         self.bytes -= entry.bytes;
-        let hash = entry.asked.hash();
+        let hash = entry.asked.hash;
         if let Some(numbers) = self.by_hash.get_mut(&hash) {
             numbers.retain(|other| *other != number);
             if numbers.is_empty() {
@@ -115,6 +139,87 @@ impl Answers {
     }
 }
 
+/// The parts of a request that determine its answer.
+#[derive(PartialEq)]
+pub(super) struct Asked {
+    /// First, since most requests differ here.
+    hash: u64,
+    tenant: Text,
+    messages: MessageList,
+    options: ChatOptions,
+    tools: Vec<ToolDefinition>,
+    api_tools: Vec<ToolDefinition>,
+}
+
+impl Asked {
+    pub(super) fn new(request: &ChatRequest) -> Self {
+        let tenant = request.conversation.as_ref().map_or("default", ConversationKey::tenant);
+        let mut hasher = DefaultHasher::new();
+        let last = request.messages.last().map(Message::text);
+        (tenant, request.messages.len(), last).hash(&mut hasher);
+        Self {
+            hash: hasher.finish(),
+            tenant: tenant.into(),
+            messages: request.messages.clone(),
+            options: request.options.clone(),
+            tools: request.tools.definitions().cloned().collect(),
+            api_tools: request.api_tools().definitions().cloned().collect(),
+        }
+    }
+
+    /// Returns the text of the last message, if it is a text of the user. An advisor adds ephemeral ones, such as a
+    /// correction.
+    pub(super) fn question(&self) -> Option<Text> {
+        let last = self.messages.last().filter(|last| last.role() == Role::User && !last.is_ephemeral())?;
+        let MessageContent::User(parts) = last.content() else { return None };
+        let is_text = parts.iter().all(|part| part.as_text().is_some());
+        let text = last.text();
+        (is_text && !text.trim().is_empty()).then(|| text.into())
+    }
+
+    /// Checks whether all but the last message is equal.
+    fn differs_in_question(&self, other: &Self) -> bool {
+        let before = self.messages.len().saturating_sub(1);
+        self.tenant == other.tenant
+            && self.messages.len() == other.messages.len()
+            && self.options == other.options
+            && self.tools == other.tools
+            && self.api_tools == other.api_tools
+            && self.messages.iter().take(before).eq(other.messages.iter().take(before))
+    }
+
+    /// Returns the bytes of its parts in JSON, apart from those of a fixed size.
+    fn bytes(&self) -> usize {
+        let tools = self.tools.iter().chain(&self.api_tools);
+        let tools = tools.map(|tool| tool.name.len() + tool.description.len() + json_bytes(&tool.parameters));
+        let schema = match &self.options.response_format {
+            Some(ResponseFormat::JsonSchema { schema, .. }) => json_bytes(schema),
+            _ => 0,
+        };
+        json_bytes(&self.messages) + tools.sum::<usize>() + schema + json_bytes(&self.options.extra)
+    }
+}
+
+/// Returns the length of a value in JSON.
+fn json_bytes(value: &impl Serialize) -> usize {
+    struct Count(usize);
+
+    impl io::Write for Count {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    let mut count = Count(0);
+    // A value that cannot be written in JSON is not kept.
+    serde_json::to_writer(&mut count, value).map_or(usize::MAX / 4, |()| count.0)
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -125,8 +230,8 @@ mod tests {
 
     use super::*;
 
-    fn asked(text: &str) -> Asked {
-        Asked::new("default", &ChatRequest::new(Message::user(text)))
+    fn asked(text: &str) -> Arc<Asked> {
+        Asked::new(&ChatRequest::new(Message::user(text))).into()
     }
 
     fn answer(text: &str) -> ChatResponse {
@@ -139,14 +244,14 @@ mod tests {
         let mut answers = Answers::new(4_000, Duration::MAX);
         let texts: Vec<_> = (0..20).map(|number| format!("{number:02}")).collect();
         for text in &texts {
-            answers.keep(asked(text), answer(text));
+            answers.keep(asked(text), answer(text), None);
             assert!(answers.find(&asked("00")).is_some(), "used each time");
             assert!(answers.bytes <= 4_000 && !answers.entries.is_empty());
         }
         let known = texts.iter().filter(|text| answers.find(&asked(text)).is_some()).count();
         assert!((3..10).contains(&known), "{known}");
         assert_eq!((answers.entries.len(), answers.by_hash.len()), (known, known));
-        answers.keep(asked("long"), answer(&"long".repeat(1_000)));
+        answers.keep(asked("long"), answer(&"long".repeat(1_000)), None);
         assert!(answers.find(&asked("long")).is_none(), "it is longer than the bound");
         answers.set_bytes(0);
         assert_eq!((answers.entries.len(), answers.by_hash.len(), answers.bytes), (0, 0, 0));
@@ -167,18 +272,44 @@ mod tests {
             ChatRequest { options: ChatOptions::default().with_extra("a", long()), ..request() },
         ] {
             let mut answers = Answers::new(4_000, Duration::MAX);
-            answers.keep(Asked::new("default", &request), answer("one"));
-            assert!(answers.find(&Asked::new("default", &request)).is_none(), "it is longer than the bound");
+            answers.keep(Asked::new(&request).into(), answer("one"), None);
+            assert!(answers.find(&Asked::new(&request)).is_none(), "it is longer than the bound");
         }
     }
 
     #[test]
     fn later_answer_replaces_earlier_one() {
         let mut answers = Answers::new(4_000, Duration::MAX);
-        answers.keep(asked("a"), answer("one"));
+        answers.keep(asked("a"), answer("one"), None);
         let bytes = answers.bytes;
-        answers.keep(asked("a"), answer("two"));
+        answers.keep(asked("a"), answer("two"), None);
         assert_eq!(answers.find(&asked("a")).unwrap().text(), "two");
         assert_eq!((answers.entries.len(), answers.bytes), (1, bytes));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn closest_question_is_found_until_it_is_too_old() {
+        let embedding = |numbers: [f32; 2]| Embedding::new(numbers).unwrap();
+        let mut answers = Answers::new(40_000, Duration::from_secs(10));
+        for (text, numbers) in [("far", [0.0, 1.0]), ("near", [1.0, 0.1]), ("nearer", [1.0, 0.05])] {
+            answers.keep(asked(text), answer(text), Some(embedding(numbers)));
+        }
+        let closest = |answers: &mut Answers, least: f32| {
+            let found = answers.closest(&asked("?"), &embedding([1.0, 0.0]), least);
+            found.map(|(_, answer)| answer.text())
+        };
+        assert_eq!(closest(&mut answers, 0.9).as_deref(), Some("nearer"));
+        assert_eq!(closest(&mut answers, 0.9999), None);
+        answers.keep_from_others(&asked("nearer"));
+        assert_eq!(closest(&mut answers, 0.9).as_deref(), Some("near"));
+        tokio::time::advance(Duration::from_secs(10)).await;
+        assert_eq!(closest(&mut answers, 0.0), None, "too old");
+    }
+
+    #[test]
+    fn law_r1_embeddings_of_kept_questions_count() {
+        let mut answers = Answers::new(4_000, Duration::MAX);
+        answers.keep(asked("a"), answer("one"), Some(Embedding::new([1.0; 1_000]).unwrap()));
+        assert!(answers.find(&asked("a")).is_none(), "it is longer than the bound");
     }
 }

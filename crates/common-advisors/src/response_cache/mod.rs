@@ -1,27 +1,21 @@
-//! `ResponseCache`: the advisor; finds and keeps complete answers.
+//! `ResponseCache`: finds and keeps complete answers, also for similar questions.
 
 mod answers;
-mod asked;
-mod json_bytes;
-pub(crate) mod similar;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use advisor_core::{
-    AdvisorChain, AdvisorInfo, AdvisorRole, ChatRequest, ChatResponse, ChunkStream, ConversationKey,
-    EmbeddingModel, FinishReason, Phase, Placement, Result, StreamAdvisor, Text, Turn, async_trait,
+    AdvisorChain, AdvisorInfo, AdvisorRole, ChatRequest, ChatResponse, ChunkStream, Embedding,
+    EmbeddingModel, FinishReason, Phase, Placement, Result, StreamAdvisor, Turn, async_trait,
 };
 
-use self::answers::Answers;
-use self::asked::Asked;
-use self::similar::{Similar, SimilarAnswer, SimilarQuestions, is_for_others, question};
+use self::answers::{Answers, Asked};
 
 /// Answers an equal request again without the model.
 ///
-/// Requests are equal if their messages, options and tools are, and those of one tenant only, unless
-/// [`shared_by_tenants`](Self::shared_by_tenants) says otherwise. Only complete answers are kept. These are answers with
+/// Requests are equal if their messages, options and tools are, and those of one tenant only. Only complete answers are kept. These are answers with
 /// the finish reasons [`Stop`](FinishReason::Stop) and [`ToolCalls`](FinishReason::ToolCalls). Calls of a kept answer run
 /// again. A repeated answer comes at once, as a round with its own number, and reports no token counts. If an advisor
 /// outside [rejects](advisor_core::Turn::reject_answer) an answer, as structured output does, it is removed.
@@ -54,27 +48,26 @@ use self::similar::{Similar, SimilarAnswer, SimilarQuestions, is_for_others, que
 #[must_use]
 #[derive(Clone)]
 pub struct ResponseCache {
-    scope: Scope,
     answers: Arc<Mutex<Answers>>,
     similar: Option<Similar>,
 }
 
-/// The requests that may have the same answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Scope {
-    Tenant,
-    All,
+/// The search for similar questions.
+#[derive(Clone)]
+struct Similar {
+    embeddings: Arc<dyn EmbeddingModel>,
+    min_score: f32,
 }
 
 impl ResponseCache {
     /// Creates a cache of at most 64 MiB, for answers of the last hour.
     pub fn new() -> Self {
         let answers = Answers::new(64 << 20, Duration::from_secs(60 * 60));
-        Self { scope: Scope::Tenant, answers: Arc::new(Mutex::new(answers)), similar: None }
+        Self { answers: Arc::new(Mutex::new(answers)), similar: None }
     }
 
-    /// Sets the maximum bytes of all kept requests and answers in JSON. Those beyond it are removed. A larger answer is
-    /// not kept.
+    /// Sets the maximum bytes of all kept requests, with their embeddings, and answers in JSON. Those beyond it are
+    /// removed. A larger answer is not kept.
     pub fn with_bytes(self, bytes: usize) -> Self {
         self.lock().set_bytes(bytes);
         self
@@ -82,14 +75,8 @@ impl ResponseCache {
 
     /// Sets the time for which an answer is kept.
     pub fn with_ttl(self, ttl: Duration) -> Self {
-        self.lock().set_ttl(ttl);
+        self.lock().ttl = ttl;
         self
-    }
-
-    /// Gives the answer to a request of one tenant to all tenants. Answers must not depend on the tenant then, also not
-    /// by tools or by advisors inside.
-    pub fn shared_by_tenants(self) -> Self {
-        Self { scope: Scope::All, ..self }
     }
 
     /// Gives the answer to a question also to similar questions: those of the same tenant whose embedding has at least
@@ -99,22 +86,22 @@ impl ResponseCache {
     /// messages, the options and the tools. An answer with calls is not given to another question. If an advisor outside
     /// rejects the answer to a similar question, only the question that it was made for keeps it.
     ///
-    /// The questions have separate bounds, in bytes and in time. The bounds of this cache and [`clear`](Self::clear) do
-    /// not apply to them. As answers of a cache, they are those of one model.
+    /// A search compares the embedding with every kept question. So the time of a call grows with their number, which
+    /// [`with_bytes`](Self::with_bytes) bounds.
     ///
-    /// If a question cannot be embedded, found or kept, a warning is logged, and the model is asked. The calls have no
-    /// timeout, unless the embedding model and the questions have one.
+    /// If a question cannot be embedded, a warning is logged, and the model is asked. The call has no timeout, unless the
+    /// embedding model has one.
     ///
     /// # Example
     /// ```
     /// use advisor_core::ChatClient;
     /// use advisor_testkit::{Answer, ScriptedModel, WordEmbeddings};
-    /// use common_advisors::{InMemoryQuestions, ResponseCache};
+    /// use common_advisors::ResponseCache;
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> advisor_core::Result<()> {
     /// let model = ScriptedModel::new([Answer::from_text("At nine.")]);
-    /// let cache = ResponseCache::new().with_similar(WordEmbeddings::new(), InMemoryQuestions::new(), 0.9);
+    /// let cache = ResponseCache::new().with_similar(WordEmbeddings::new(), 0.9);
     /// let client = ChatClient::builder(model.clone()).advisor(cache).build()?;
     /// for question in ["When do you open?", "when do you open"] {
     ///     assert_eq!(client.prompt().user(question).call().await?.text(), "At nine.");
@@ -122,24 +109,64 @@ impl ResponseCache {
     /// assert_eq!(model.calls(), 1);
     /// # Ok(()) }
     /// ```
-    pub fn with_similar(
-        self,
-        embeddings: impl EmbeddingModel,
-        questions: impl SimilarQuestions,
-        min_score: f32,
-    ) -> Self {
-        let (embeddings, questions) = (Arc::new(embeddings), Arc::new(questions));
-        Self { similar: Some(Similar { embeddings, questions, min_score }), ..self }
-    }
-
-    /// Removes all kept answers to equal requests. Similar questions have their own bounds.
-    pub fn clear(&self) {
-        self.lock().clear();
+    pub fn with_similar(self, embeddings: impl EmbeddingModel, min_score: f32) -> Self {
+        Self { similar: Some(Similar { embeddings: Arc::new(embeddings), min_score }), ..self }
     }
 
     fn lock(&self) -> MutexGuard<'_, Answers> {
         // Code under the lock never leaves the answers inconsistent.
         self.answers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the known answer to an equal request, or to one with a similar question, and the embedding of the
+    /// question, if it was needed.
+    async fn find(&self, asked: &Arc<Asked>) -> (Option<Known>, Option<Embedding>) {
+        if let Some(answer) = self.lock().find(asked) {
+            return (Some(Known { answer, asked: Arc::clone(asked), is_similar: false }), None);
+        }
+        let Some(similar) = &self.similar else { return (None, None) };
+        let Some(embedding) = similar.embed(asked).await else { return (None, None) };
+        let found = self.lock().closest(asked, &embedding, similar.min_score);
+        (found.map(|(asked, answer)| Known { answer, asked, is_similar: true }), Some(embedding))
+    }
+
+    /// Forgets an answer if an advisor outside rejects it. The question that it was made for keeps it, if another one
+    /// was asked.
+    fn forget_if_rejected(self: Arc<Self>, turn: &Turn, asked: Arc<Asked>, is_similar: bool) {
+        turn.on_rejected(async move {
+            match is_similar {
+                true => self.lock().keep_from_others(&asked),
+                false => self.lock().remove_answer(&asked),
+            }
+        });
+    }
+}
+
+/// An answer that was given before.
+struct Known {
+    answer: ChatResponse,
+    /// The request that it was given to.
+    asked: Arc<Asked>,
+    /// Whether that request has another question.
+    is_similar: bool,
+}
+
+impl Similar {
+    /// Returns the embedding of a request's question. `None` if it has none, or if it cannot be embedded.
+    async fn embed(&self, asked: &Asked) -> Option<Embedding> {
+        let question = asked.question()?;
+        match self.embeddings.embed_all(&[question]).await {
+            Ok(embeddings) => embeddings.into_iter().next(),
+            Err(error) => {
+                let (advisor, kind) = ("response-cache", error.kind().as_str());
+                tracing::warn!(
+                    advisor,
+                    kind,
+                    "a question cannot be embedded, so no similar one is searched for"
+                );
+                None
+            }
+        }
     }
 }
 
@@ -167,80 +194,34 @@ impl AdvisorInfo for ResponseCache {
 #[async_trait]
 impl StreamAdvisor for ResponseCache {
     async fn advise_stream(self: Arc<Self>, request: ChatRequest, next: AdvisorChain) -> Result<ChunkStream> {
-        let tenant = match self.scope {
-            Scope::Tenant => request.conversation.as_ref().map_or("default", ConversationKey::tenant),
-            Scope::All => "",
-        };
-        let (asked, turn) = (Arc::new(Asked::new(tenant, &request)), Arc::clone(&request.turn));
-        let known = self.lock().find(&asked);
-        if let Some(answer) = known {
-            let id = self.similar.as_ref().and_then(|_| question::id_of(tenant, &request));
-            let question = id.map(|id| (tenant.into(), id));
-            return Ok(self.repeated(&request, answer, Known { asked, question }));
-        }
-        let question = match &self.similar {
-            Some(similar) => similar.question(tenant, &request).await,
-            None => None,
-        };
-        if let (Some(similar), Some(question)) = (&self.similar, &question)
-            && let Some(SimilarAnswer { id, answer, .. }) = similar.find(question).await
-        {
-            let question = Some((tenant.into(), id));
-            return Ok(self.repeated(&request, answer, Known { asked, question }));
+        let (asked, turn) = (Arc::new(Asked::new(&request)), Arc::clone(&request.turn));
+        let (known, embedding) = self.find(&asked).await;
+        if let Some(Known { answer, asked, is_similar }) = known {
+            return Ok(request.answer(answer).on_completed(move |response| async move {
+                self.forget_if_rejected(&turn, asked, is_similar);
+                Ok(response)
+            }));
         }
         let answer = next.next_stream(request).await?;
         Ok(answer.on_completed(move |response| async move {
             if is_complete(&response) {
-                let kept = response.clone().with_usage(None);
-                self.lock().keep(Arc::clone(&asked), kept.clone());
-                let mut known = Known { asked, question: None };
-                if let (Some(similar), Some(question)) = (&self.similar, question)
-                    && is_for_others(&response)
-                {
-                    known.question = Some((question.tenant.clone(), question.id()));
-                    similar.keep(question, kept).await;
-                }
-                self.forget_if_rejected(&turn, known);
+                let embedding = embedding.filter(|_| is_for_others(&response));
+                self.lock().keep(Arc::clone(&asked), response.clone().with_usage(None), embedding);
+                self.forget_if_rejected(&turn, asked, false);
             }
             Ok(response)
         }))
     }
 }
 
-/// The places of the answer that was kept or repeated last.
-struct Known {
-    asked: Arc<Asked>,
-    /// Tenant and id of the question, if it is kept for similar ones.
-    question: Option<(Text, Text)>,
-}
-
-impl ResponseCache {
-    /// Repeats a known answer.
-    fn repeated(self: Arc<Self>, request: &ChatRequest, answer: ChatResponse, known: Known) -> ChunkStream {
-        let turn = Arc::clone(&request.turn);
-        request.answer(answer).on_completed(move |response| async move {
-            self.forget_if_rejected(&turn, known);
-            Ok(response)
-        })
-    }
-
-    /// Removes an answer if an advisor outside rejects it.
-    fn forget_if_rejected(self: Arc<Self>, turn: &Turn, known: Known) {
-        turn.on_rejected(async move {
-            self.lock().remove_answer(&known.asked);
-            if let (Some(similar), Some((tenant, id))) = (&self.similar, known.question) {
-                similar.forget(&tenant, &id).await;
-            }
-        });
-    }
+/// Checks whether an answer may be given to other questions. Calls depend on the words of their question.
+fn is_for_others(response: &ChatResponse) -> bool {
+    response.finish().reason == FinishReason::Stop && response.tool_calls().next().is_none()
 }
 
 /// Omits the requests and the answers, which are content.
 impl fmt::Debug for ResponseCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ResponseCache")
-            .field("scope", &self.scope)
-            .field("similar", &self.similar.is_some())
-            .finish_non_exhaustive()
+        f.debug_struct("ResponseCache").field("similar", &self.similar.is_some()).finish_non_exhaustive()
     }
 }

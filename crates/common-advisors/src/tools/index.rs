@@ -18,6 +18,9 @@ const QUERY_LENGTH: usize = 256;
 /// The number of queries whose tools are kept. A conversation asks for them in each round.
 const KEPT_QUERIES: usize = 256;
 
+/// The number of tools that a query finds at most.
+const MOST_FOUND: usize = 8;
+
 /// The length from which a word counts as the beginning of another one.
 const PREFIX_LENGTH: usize = 4;
 
@@ -28,7 +31,7 @@ pub(super) struct Index {
     /// The number of tools that have a word.
     counts: HashMap<String, usize>,
     /// The tools found by earlier queries.
-    found: Mutex<HashMap<(String, usize), Vec<usize>>>,
+    found: Mutex<HashMap<String, Vec<usize>>>,
 }
 
 impl Index {
@@ -41,14 +44,14 @@ impl Index {
         Self { tools, counts, found: Mutex::default() }
     }
 
-    /// Returns the places of the tools that fit a query, the best first, at most `limit`.
-    pub(super) fn find(&self, query: &str, limit: usize) -> Vec<usize> {
-        let asked = (query.chars().take(QUERY_LENGTH).collect::<String>(), limit);
+    /// Returns the places of the tools that fit a query, the best first, at most 8.
+    pub(super) fn find(&self, query: &str) -> Vec<usize> {
+        let asked: String = query.chars().take(QUERY_LENGTH).collect();
         let mut kept = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(found) = kept.get(&asked) {
             return found.clone();
         }
-        let found = self.search(&asked.0, limit);
+        let found = self.search(&asked);
         if kept.len() >= KEPT_QUERIES {
             kept.clear();
         }
@@ -56,7 +59,7 @@ impl Index {
         found
     }
 
-    fn search(&self, query: &str, limit: usize) -> Vec<usize> {
+    fn search(&self, query: &str) -> Vec<usize> {
         let mut query: Vec<_> = words(query).collect();
         query.sort();
         query.dedup();
@@ -68,7 +71,7 @@ impl Index {
             .filter(|(_, score)| *score > 0.0)
             .collect();
         found.sort_by(|(one, first), (other, second)| second.total_cmp(first).then(one.cmp(other)));
-        found.into_iter().take(limit).map(|(place, _)| place).collect()
+        found.into_iter().take(MOST_FOUND).map(|(place, _)| place).collect()
     }
 
     fn score(&self, query: &[String], tool: &HashMap<String, f64>) -> f64 {
@@ -183,8 +186,7 @@ mod tests {
             ("???", vec![]),
             ("zebra", vec![]),
         ] {
-            assert_eq!(index.find(query, 8), expected, "{query}");
+            assert_eq!(index.find(query), expected, "{query}");
         }
-        assert_eq!(index.find("read a file", 1), [0]);
     }
 }

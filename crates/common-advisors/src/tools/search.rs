@@ -1,6 +1,4 @@
-//! `ToolSearch`: the advisor and its tool; offers what the messages of a request have found.
-
-mod index;
+//! `ToolSearch`: an advisor with a tool that searches; offers what the messages of a request have found.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,7 +10,7 @@ use advisor_core::{
 };
 use serde_json::{Value, json};
 
-use self::index::Index;
+use super::index::Index;
 
 /// Offers a large set of tools by search: the model has one tool that finds the others.
 ///
@@ -57,22 +55,13 @@ use self::index::Index;
 /// # Ok(()) }
 /// ```
 #[must_use]
-pub struct ToolSearch {
-    finder: Arc<Finder>,
-    search: Arc<dyn Tool>,
-}
+pub struct ToolSearch(Arc<Search>);
 
-/// The tools with their index.
-struct Finder {
-    tools: Vec<Arc<dyn Tool>>,
-    index: Index,
-    limit: usize,
-}
-
-/// The tool that searches.
+/// The tools with their index, and the tool that searches them.
 struct Search {
     definition: ToolDefinition,
-    finder: Arc<Finder>,
+    tools: Vec<Arc<dyn Tool>>,
+    index: Index,
 }
 
 impl ToolSearch {
@@ -82,64 +71,49 @@ impl ToolSearch {
     /// If the set has a tool of that name, or one with an invalid definition.
     pub fn new(tools: &ToolSet) -> Result<Self> {
         tools.definitions().try_for_each(ToolDefinition::validate)?;
-        let search = Self::from_tools(tools, 8);
-        let name = &search.search.definition().name;
-        match search.finder.tools.iter().any(|tool| tool.definition().name == *name) {
-            true => Err(Error::configuration(format!(
-                "a tool of the search is called `{name}`, as the search itself"
-            ))),
-            false => Ok(search),
+        let definition = definition(tools.len());
+        if tools.find(&definition.name).is_some() {
+            return Err(Error::configuration(format!(
+                "a tool of the search is called `{}`, as the search itself",
+                definition.name
+            )));
         }
-    }
-
-    /// Sets the number of tools that a search finds at most.
-    pub fn with_limit(self, limit: usize) -> Self {
-        Self::from_tools(&self.finder.tools.iter().cloned().collect(), limit)
-    }
-
-    fn from_tools(tools: &ToolSet, limit: usize) -> Self {
-        let index = Index::new(tools);
-        let finder = Arc::new(Finder { tools: tools.iter().cloned().collect(), index, limit });
-        let search = Search { definition: definition(tools.len()), finder: Arc::clone(&finder) };
-        Self { finder, search: Arc::new(search) }
+        let (tools, index) = (tools.iter().cloned().collect(), Index::new(tools));
+        Ok(Self(Arc::new(Search { definition, tools, index })))
     }
 
     /// Returns the tools of a request: its own, the search, and those found and called.
     fn offered(&self, request: &ChatRequest) -> Result<ToolSet> {
+        let search = &self.0;
         // In the order in which they were found, so that the beginning of the list stays the same for caches.
         let mut found = Vec::new();
-        for place in
-            request.messages.iter().flat_map(Message::tool_calls).flat_map(|call| self.places_of(call))
-        {
+        let calls = request.messages.iter().flat_map(Message::tool_calls);
+        for place in calls.flat_map(|call| search.places_of(call)) {
             let is_new = !found.contains(&place)
-                && self.name_of(place).is_some_and(|name| request.tools.find(name).is_none());
+                && search
+                    .tools
+                    .get(place)
+                    .is_some_and(|tool| request.tools.find(&tool.definition().name).is_none());
             if is_new {
                 found.push(place);
             }
         }
-        let found = found.into_iter().filter_map(|place| self.finder.tools.get(place));
-        let added: ToolSet = std::iter::once(&self.search).chain(found).cloned().collect();
+        let found = found.into_iter().filter_map(|place| search.tools.get(place).cloned());
+        let itself: Arc<dyn Tool> = Arc::<Search>::clone(search);
+        let added: ToolSet = std::iter::once(itself).chain(found).collect();
         request.tools.clone().merged(&added)
-    }
-
-    fn name_of(&self, place: usize) -> Option<&Text> {
-        self.finder.tools.get(place).map(|tool| &tool.definition().name)
-    }
-
-    /// Returns the places of the tools that a call found or called.
-    fn places_of(&self, call: &ToolCall) -> Vec<usize> {
-        if call.name == self.search.definition().name {
-            let arguments = call.parsed_arguments().unwrap_or_default();
-            return self.finder.find(query(&arguments));
-        }
-        let called = self.finder.tools.iter().position(|tool| tool.definition().name == call.name);
-        called.into_iter().collect()
     }
 }
 
-impl Finder {
-    fn find(&self, query: &str) -> Vec<usize> {
-        self.index.find(query, self.limit)
+impl Search {
+    /// Returns the places of the tools that a call found or called.
+    fn places_of(&self, call: &ToolCall) -> Vec<usize> {
+        if call.name == self.definition.name {
+            let arguments = call.parsed_arguments().unwrap_or_default();
+            return self.index.find(query(&arguments));
+        }
+        let called = self.tools.iter().position(|tool| tool.definition().name == call.name);
+        called.into_iter().collect()
     }
 }
 
@@ -164,8 +138,8 @@ impl Tool for Search {
     }
 
     async fn run(&self, invocation: ToolInvocation) -> Result<ToolOutput, ToolError> {
-        let found = self.finder.find(query(&invocation.arguments));
-        let lines = found.into_iter().filter_map(|place| self.finder.tools.get(place)).map(|tool| {
+        let found = self.index.find(query(&invocation.arguments));
+        let lines = found.into_iter().filter_map(|place| self.tools.get(place)).map(|tool| {
             let ToolDefinition { name, description, .. } = tool.definition();
             format!("{name}: {description}")
         });
@@ -197,10 +171,7 @@ impl StreamAdvisor for ToolSearch {
 
 impl fmt::Debug for ToolSearch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<&Text> = self.finder.tools.iter().map(|tool| &tool.definition().name).collect();
-        f.debug_struct("ToolSearch")
-            .field("tools", &names)
-            .field("limit", &self.finder.limit)
-            .finish_non_exhaustive()
+        let names: Vec<&Text> = self.0.tools.iter().map(|tool| &tool.definition().name).collect();
+        f.debug_struct("ToolSearch").field("tools", &names).finish()
     }
 }

@@ -1,24 +1,19 @@
-//! `RoutedModel`: orders the models for a request, and calls them by a `FallbackModel`. `RouteOrder`.
-
-pub(crate) mod route;
-
-mod health;
-mod watched;
+//! `RoutedModel`: orders its `Route`s for a request, and calls them by a `FallbackModel`. `Health` of a model.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use advisor_core::{
-    ChatModel, ChatRequest, ChunkStream, ConversationKey, Error, FallbackModel, Result, SchemaSupport,
-    async_trait,
+    Attempts, ChatModel, ChatRequest, ChunkStream, ConversationKey, Error, ErrorKind, FallbackModel, Result,
+    SchemaSupport, async_trait,
 };
 use tokio::time::Instant;
 
-use self::health::Health;
-use self::route::Route;
-use self::watched::Watched;
 use crate::recent::Recent;
+
+/// The number of conversations whose last model is known.
+const MOST_CONVERSATIONS: usize = 10_000;
 
 /// A model that chooses one of several for each request, and calls the next one if that fails.
 ///
@@ -26,9 +21,9 @@ use crate::recent::Recent;
 /// 1. the model that the request's options name; without it, the model that answered the conversation last, since its
 ///    provider has a cache of the prompt,
 /// 2. models that have answered lately, before those that failed several times in a row and cool down,
-/// 3. the [`RouteOrder`].
+/// 3. the order in which they were given, such as the cheapest first.
 ///
-/// A model that answered a conversation last loses its place when it cools down, or when another one answers. Health, latency and the models of
+/// A model that answered a conversation last loses its place when it cools down, or when another one answers. Health and the models of
 /// conversations are kept in memory, and shared by clones. After a cool-down, one request tries the model. Until it has
 /// ended, other requests go to the other models; they do not wait.
 ///
@@ -50,20 +45,16 @@ use crate::recent::Recent;
 /// ```
 /// use advisor_core::ChatClient;
 /// use advisor_testkit::{Answer, ScriptedModel};
-/// use common_advisors::{Money, Price, Route, RouteOrder, RoutedModel};
+/// use common_advisors::{Route, RoutedModel};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> advisor_core::Result<()> {
 /// # let large = ScriptedModel::new([Answer::from_text("A long answer.")]);
 /// # let small = ScriptedModel::new([Answer::from_text("Hello.")]);
-/// let (cheap, dear) = (Money::from_cents(15), Money::from_cents(250));
 /// let model = RoutedModel::new([
-///     Route::new(large).with_price(Price::per_million(dear, dear)),
-///     Route::new(small)
-///         .with_price(Price::per_million(cheap, cheap))
-///         .with_condition(|request| request.messages.len() < 20 && request.tools.is_empty()),
-/// ])?
-/// .with_order(RouteOrder::Cost);
+///     Route::new(small).with_condition(|request| request.messages.len() < 20 && request.tools.is_empty()),
+///     Route::new(large),
+/// ])?;
 /// let client = ChatClient::builder(model).build()?;
 /// assert_eq!(client.prompt().user("Hi").call().await?.text(), "Hello.");
 /// # Ok(()) }
@@ -73,43 +64,60 @@ use crate::recent::Recent;
 pub struct RoutedModel {
     routes: Arc<[Route]>,
     shared: Arc<Shared>,
-    after_output: AfterOutput,
 }
 
-/// The order of models that are equal otherwise.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum RouteOrder {
-    /// The order in which they were given.
-    #[default]
-    AsGiven,
-    /// The lowest price first: that of a million tokens of requests and a million of answers.
-    Cost,
-    /// The shortest time to the first chunk first, as an average that moves with each answer. A model that was not
-    /// measured in the last minute comes before all others. Each chunk costs one call more.
-    Latency,
+/// A model among those of a [`RoutedModel`], with the condition on which it is chosen.
+#[must_use]
+#[derive(Clone)]
+pub struct Route {
+    model: Arc<dyn ChatModel>,
+    condition: Option<Arc<dyn Fn(&ChatRequest) -> bool + Send + Sync>>,
 }
 
-/// The policy for a model that fails after a part of its answer was shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum AfterOutput {
-    Fail,
-    Restart,
+impl Route {
+    /// Creates a route to a model, for all requests.
+    pub fn new(model: impl ChatModel) -> Self {
+        Self { model: Arc::new(model), condition: None }
+    }
+
+    /// Uses the route only for requests for which `condition` returns true, such as those with few messages, or those of
+    /// some tenants.
+    pub fn with_condition(self, condition: impl Fn(&ChatRequest) -> bool + Send + Sync + 'static) -> Self {
+        Self { condition: Some(Arc::new(condition)), ..self }
+    }
+
+    fn takes(&self, request: &ChatRequest) -> bool {
+        self.condition.as_ref().is_none_or(|condition| condition(request))
+    }
+}
+
+impl fmt::Debug for Route {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let model = self.model.model_name().unwrap_or_else(|| self.model.name());
+        f.debug_struct("Route").field("model", &model).finish_non_exhaustive()
+    }
 }
 
 /// The settings and the state that clones share.
 struct Shared {
-    order: RouteOrder,
     most_failures: u32,
     cool_down: Duration,
-    most_conversations: usize,
     state: Mutex<State>,
 }
 
-#[derive(Default)]
 struct State {
+    /// By route.
     health: Vec<Health>,
     sticky: Recent<ConversationKey, usize>,
+}
+
+/// How a model has answered lately.
+#[derive(Debug, Clone, Copy, Default)]
+struct Health {
+    /// The failures since the last answer.
+    failures: u32,
+    /// Until when the model is used last.
+    cooling: Option<Instant>,
 }
 
 impl RoutedModel {
@@ -123,51 +131,15 @@ impl RoutedModel {
         if routes.is_empty() {
             return Err(Error::configuration("a routed model needs a route; give it one or more models"));
         }
-        let shared = Shared {
-            order: RouteOrder::AsGiven,
-            most_failures: 3,
-            cool_down: Duration::from_secs(30),
-            most_conversations: 10_000,
-            state: Mutex::new(State {
-                health: vec![Health::default(); routes.len()],
-                sticky: Recent::default(),
-            }),
-        };
-        Ok(Self { routes, shared: Arc::new(shared), after_output: AfterOutput::Fail })
-    }
-
-    /// Sets the order of the models.
-    pub fn with_order(self, order: RouteOrder) -> Self {
-        self.with_shared(|shared| shared.order = order)
+        let shared = Shared::new(routes.len(), 3, Duration::from_secs(30));
+        Ok(Self { routes, shared: Arc::new(shared) })
     }
 
     /// Sets the number of failures in a row after which a model is used last, and for how long. The first answer ends it.
-    /// A server that asks for a delay is used last at once, for at least that time.
+    /// A server that asks for a delay is used last at once, for at least that time. Clones made before keep their
+    /// settings, and no longer share the state.
     pub fn with_cool_down(self, failures: u32, cool_down: Duration) -> Self {
-        self.with_shared(|shared| (shared.most_failures, shared.cool_down) = (failures, cool_down))
-    }
-
-    /// Sets the number of conversations whose last model is known. With 0, each request is routed by itself.
-    pub fn with_sticky_conversations(self, most: usize) -> Self {
-        self.with_shared(|shared| shared.most_conversations = most)
-    }
-
-    /// Allows the next model to start again after a part of the answer was shown; see
-    /// [`FallbackModel::with_restart_after_output`].
-    pub fn with_restart_after_output(self) -> Self {
-        Self { after_output: AfterOutput::Restart, ..self }
-    }
-
-    /// Changes the settings. Clones made before keep theirs, and no longer share the state.
-    fn with_shared(self, change: impl FnOnce(&mut Shared)) -> Self {
-        let mut shared = Shared {
-            state: Mutex::new(State {
-                health: vec![Health::default(); self.routes.len()],
-                sticky: Recent::default(),
-            }),
-            ..*self.shared
-        };
-        change(&mut shared);
+        let shared = Shared::new(self.routes.len(), failures, cool_down);
         Self { shared: Arc::new(shared), ..self }
     }
 
@@ -194,16 +166,7 @@ impl RoutedModel {
                 .filter(|place| !health(*place).is_cooling(now))
         };
         let first = named.or_else(sticky);
-        let rank = |place: usize| match self.shared.order {
-            RouteOrder::AsGiven => 0.0,
-            #[expect(clippy::cast_precision_loss, reason = "prices are compared, not summed")]
-            RouteOrder::Cost => {
-                self.routes.get(place).map_or(f64::MAX, |route| route.cost().millionths() as f64)
-            }
-            RouteOrder::Latency => health(place).latency(now),
-        };
-        let key = |place: usize| (Some(place) != first, health(place).is_cooling(now));
-        fitting.sort_by(|one, other| key(*one).cmp(&key(*other)).then(rank(*one).total_cmp(&rank(*other))));
+        fitting.sort_by_key(|place| (Some(*place) != first, health(*place).is_cooling(now)));
         Ok(fitting)
     }
 
@@ -224,6 +187,11 @@ impl RoutedModel {
 }
 
 impl Shared {
+    fn new(routes: usize, most_failures: u32, cool_down: Duration) -> Self {
+        let state = State { health: vec![Health::default(); routes], sticky: Recent::default() };
+        Self { most_failures, cool_down, state: Mutex::new(state) }
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -243,7 +211,7 @@ impl Shared {
     fn note_answer(&self, route: usize, conversation: Option<&ConversationKey>) {
         self.with_health(route, Health::note_answer);
         if let Some(conversation) = conversation {
-            self.lock().sticky.note(conversation, route, self.most_conversations);
+            self.lock().sticky.note(conversation, route, MOST_CONVERSATIONS);
         }
     }
 }
@@ -273,10 +241,7 @@ impl ChatModel for RoutedModel {
             return Err(Error::configuration("no route takes the request"));
         };
         let model = models.fold(FallbackModel::new(first), FallbackModel::with_fallback);
-        match self.after_output {
-            AfterOutput::Fail => model.stream(request).await,
-            AfterOutput::Restart => model.with_restart_after_output().stream(request).await,
-        }
+        model.stream(request).await
     }
 
     fn name(&self) -> &str {
@@ -294,9 +259,115 @@ impl ChatModel for RoutedModel {
 
 impl fmt::Debug for RoutedModel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RoutedModel")
-            .field("routes", &self.routes)
-            .field("order", &self.shared.order)
-            .finish_non_exhaustive()
+        f.debug_struct("RoutedModel").field("routes", &self.routes).finish_non_exhaustive()
     }
+}
+
+impl Health {
+    /// Notes a failure. The server may have asked for a delay.
+    fn note_failure(&mut self, most: u32, cool_down: Duration, delay: Option<Duration>) {
+        self.failures = self.failures.saturating_add(1);
+        if delay.is_some() || self.failures >= most {
+            self.cool(cool_down.max(delay.unwrap_or_default()));
+        }
+    }
+
+    fn note_answer(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Begins another cool-down, if one has ended: this request tries the model, and others go elsewhere.
+    fn note_trial(&mut self, cool_down: Duration) {
+        if self.cooling.is_some() {
+            self.cool(cool_down);
+        }
+    }
+
+    fn cool(&mut self, time: Duration) {
+        // A time beyond the clock's range never ends; a year stands for it.
+        let far = || Instant::now() + Duration::from_secs(365 * 24 * 60 * 60);
+        self.cooling = Some(Instant::now().checked_add(time).unwrap_or_else(far));
+    }
+
+    fn is_cooling(&self, now: Instant) -> bool {
+        self.cooling.is_some_and(|end| now < end)
+    }
+}
+
+/// The model of a route, whose answers and failures are noted.
+struct Watched {
+    shared: Arc<Shared>,
+    route: usize,
+    model: Arc<dyn ChatModel>,
+    /// The conversation that stays with the model, if it answers.
+    conversation: Option<ConversationKey>,
+}
+
+#[async_trait]
+#[deny(clippy::missing_trait_methods)]
+impl ChatModel for Watched {
+    async fn stream(&self, request: ChatRequest) -> Result<ChunkStream> {
+        let round = request.round;
+        let first = self.model.stream(request).await;
+        let watch = Watch { shared: Arc::clone(&self.shared), route: self.route, round };
+        let stream = ChunkStream::from_attempts(first, watch).await?;
+        let (shared, route, conversation) = (Arc::clone(&self.shared), self.route, self.conversation.clone());
+        Ok(stream.on_completed(move |response| async move {
+            shared.note_answer(route, conversation.as_ref());
+            Ok(response)
+        }))
+    }
+
+    fn name(&self) -> &str {
+        self.model.name()
+    }
+
+    fn model_name(&self) -> Option<&str> {
+        self.model.model_name()
+    }
+
+    fn schema_support(&self) -> SchemaSupport {
+        self.model.schema_support()
+    }
+}
+
+/// Notes the error of an attempt. It makes no further attempt.
+struct Watch {
+    shared: Arc<Shared>,
+    route: usize,
+    round: u32,
+}
+
+#[async_trait]
+impl Attempts for Watch {
+    fn can_follow(&self, error: &Error) -> bool {
+        if concerns_the_server(error) {
+            self.shared.note_failure(self.route, error);
+        }
+        false
+    }
+
+    async fn open_next(&mut self, error: Error) -> Result<ChunkStream> {
+        Err(error)
+    }
+
+    /// So that errors after output are seen, too.
+    fn voids(&self) -> Option<u32> {
+        Some(self.round)
+    }
+}
+
+/// Checks whether other requests to the same model are likely to fail, too.
+fn concerns_the_server(error: &Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::RateLimited { .. }
+            | ErrorKind::Authentication
+            | ErrorKind::NotFound
+            | ErrorKind::Provider { .. }
+            | ErrorKind::Connection
+            | ErrorKind::Timeout
+            | ErrorKind::Truncated
+            | ErrorKind::Protocol { .. }
+    )
 }

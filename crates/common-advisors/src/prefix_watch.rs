@@ -1,16 +1,16 @@
-//! `PrefixWatch`: the advisor; warns of a changed beginning of the prompt. `PrefixChange`.
-
-mod digests;
+//! `PrefixWatch`: warns of a changed beginning of the prompt. `PrefixChange`; `Digests` of the parts.
 
 use std::fmt;
+use std::hash::{DefaultHasher, Hasher};
+use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use advisor_core::{
-    AdvisorChain, AdvisorInfo, AdvisorRole, ChatRequest, ChunkStream, ConversationKey, Phase, Placement,
-    Result, StreamAdvisor, TurnId, async_trait,
+    AdvisorChain, AdvisorInfo, AdvisorRole, ChatRequest, ChunkStream, ConversationKey, Message, Phase,
+    Placement, Result, Role, StreamAdvisor, ToolSet, TurnId, async_trait,
 };
+use serde::Serialize;
 
-use self::digests::{Changed, Digests};
 use crate::recent::Recent;
 
 /// Warns if the beginning of a conversation's requests changes, which providers cache.
@@ -31,7 +31,7 @@ use crate::recent::Recent;
 ///
 /// The order of the fields of a provider's request is not known here.
 ///
-/// It keeps digests only, of a bounded number of conversations and messages. Clones have the same ones. It is beside the
+/// It keeps digests only, of the last 1,000 conversations and of 1,000 messages each. Clones have the same ones. It is beside the
 /// model, so it sees what other advisors change. Add it after the others that are beside the model.
 ///
 /// # Ordering
@@ -66,22 +66,22 @@ use crate::recent::Recent;
 /// # Ok(()) }
 /// ```
 #[must_use]
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct PrefixWatch {
     calls: Arc<Mutex<Recent<Watched, Digests>>>,
-    most_conversations: usize,
     on_change: Option<Arc<OnChange>>,
 }
 
 type OnChange = dyn Fn(&PrefixChange) + Send + Sync;
 
-/// The calls that share a beginning.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Watched {
-    Conversation(ConversationKey),
-    /// A turn outside a conversation.
-    Turn(TurnId),
-}
+/// The calls that share a beginning: those of a conversation, or of a turn outside one.
+type Watched = (Option<ConversationKey>, Option<TurnId>);
+
+/// The number of conversations whose last call is known. Turns outside conversations count, too.
+const MOST_CONVERSATIONS: usize = 1_000;
+
+/// The number of messages of a conversation that are compared, the first ones.
+const MOST_MESSAGES: usize = 1_000;
 
 /// A change of the beginning of a request, since the call before.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,17 +100,9 @@ pub struct PrefixChange {
 }
 
 impl PrefixWatch {
-    /// The number of messages of a conversation that are compared, the first ones.
-    pub const MAX_MESSAGES: usize = 1_000;
-
-    /// Creates one for the last 1,000 conversations.
+    /// Creates one that warns.
     pub fn new() -> Self {
-        Self { calls: Arc::default(), most_conversations: 1_000, on_change: None }
-    }
-
-    /// Sets the maximum number of conversations whose last call is known. Turns outside conversations count, too.
-    pub fn with_conversations(self, number: usize) -> Self {
-        Self { most_conversations: number, ..self }
+        Self::default()
     }
 
     /// Calls a function at each change, beside the warning: to count changes, or to fail a test. It must not block.
@@ -120,16 +112,17 @@ impl PrefixWatch {
 
     /// Notes a request, and returns what changed since the call before.
     fn note(&self, request: &ChatRequest) -> Option<PrefixChange> {
-        let turn = request.turn.id().clone();
-        let conversation = request.conversation.clone();
-        let watched = conversation.clone().map_or(Watched::Turn(turn.clone()), Watched::Conversation);
-        let digests = Digests::of(request, Self::MAX_MESSAGES);
+        let (turn, conversation) = (request.turn.id().clone(), request.conversation.clone());
+        let of_turn = conversation.is_none().then(|| turn.clone());
+        let watched = (conversation.clone(), of_turn);
+        let digests = Digests::of(request);
         // Code under the lock never leaves the digests inconsistent.
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        let changed = calls.of(&watched).and_then(|earlier| digests.since(earlier));
-        calls.note(&watched, digests, self.most_conversations);
-        let Changed { system, tools, message } = changed?;
-        Some(PrefixChange { conversation, turn, system, tools, message })
+        let changed = calls.of(&watched).map(|earlier| digests.since(earlier));
+        calls.note(&watched, digests, MOST_CONVERSATIONS);
+        let (system, tools, message) = changed?;
+        let change = PrefixChange { conversation, turn, system, tools, message };
+        (system || tools || message.is_some()).then_some(change)
     }
 }
 
@@ -147,12 +140,6 @@ impl PrefixChange {
             position,
             "the beginning of the prompt changed since the call before, so the provider's cache does not have it"
         );
-    }
-}
-
-impl Default for PrefixWatch {
-    fn default() -> Self {
-        Self::new()
     }
 }
 
@@ -181,10 +168,83 @@ impl StreamAdvisor for PrefixWatch {
 
 impl fmt::Debug for PrefixWatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let on_change = self.on_change.is_some();
-        f.debug_struct("PrefixWatch")
-            .field("most_conversations", &self.most_conversations)
-            .field("on_change", &on_change)
-            .finish_non_exhaustive()
+        f.debug_struct("PrefixWatch").field("on_change", &self.on_change.is_some()).finish_non_exhaustive()
     }
+}
+
+/// The digests of the parts of a request that providers cache, in the order in which they do.
+#[derive(Debug)]
+struct Digests {
+    tools: u64,
+    system: u64,
+    /// Those of the other messages: the first ones only, up to the ephemeral ones at the end.
+    messages: Vec<u64>,
+}
+
+/// The digest of a message or of a set of tools, which is computed once for each.
+struct Digest(u64);
+
+impl Digests {
+    /// Computes the digests of a request, with those of its first messages.
+    ///
+    /// Ephemeral messages at the end are of this call alone, such as the correction of a rejected answer.
+    fn of(request: &ChatRequest) -> Self {
+        let is_system = |message: &&Message| message.role() == Role::System;
+        let is_last = |message: &&Message| is_system(message) || message.is_ephemeral();
+        let kept = request.messages.len() - request.messages.iter().rev().take_while(is_last).count();
+        let mut system = DefaultHasher::new();
+        request.messages.iter().filter(is_system).for_each(|message| system.write_u64(digest_of(message)));
+        let others = request.messages.iter().take(kept).filter(|message| !is_system(message));
+        // Context is sent at the beginning of the message that it stands before.
+        let (mut messages, mut context) = (Vec::new(), DefaultHasher::new());
+        for message in others {
+            context.write_u64(digest_of(message));
+            if !(message.is_ephemeral() && message.role() == Role::User) {
+                messages.push(std::mem::take(&mut context).finish());
+            }
+            if messages.len() == MOST_MESSAGES {
+                break;
+            }
+        }
+        Self { tools: request.api_tools().wire_form(digest_of_tools).0, system: system.finish(), messages }
+    }
+
+    /// Returns whether system text and tools changed since an earlier request, and the first message that did. Its last
+    /// message may change, and others may follow it.
+    fn since(&self, earlier: &Self) -> (bool, bool, Option<usize>) {
+        let kept = earlier.messages.len().saturating_sub(1);
+        let message = (0..kept).find(|place| self.messages.get(*place) != earlier.messages.get(*place));
+        (self.system != earlier.system, self.tools != earlier.tools, message)
+    }
+}
+
+fn digest_of(message: &Message) -> u64 {
+    message.wire_form(|message| Digest(digest(message.content()))).0
+}
+
+fn digest_of_tools(tools: &ToolSet) -> Digest {
+    let sent: Vec<_> =
+        tools.definitions().map(|tool| (&tool.name, &tool.description, &tool.parameters)).collect();
+    Digest(digest(&sent))
+}
+
+/// Returns the digest of the JSON form of a value.
+fn digest(value: &impl Serialize) -> u64 {
+    struct Hashing(DefaultHasher);
+
+    impl io::Write for Hashing {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.write(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    let mut hashing = Hashing(DefaultHasher::new());
+    // A value without a JSON form has the digest of its beginning.
+    let _ = serde_json::to_writer(&mut hashing, value);
+    hashing.0.finish()
 }

@@ -1,0 +1,346 @@
+//! `Budget`: admits requests, charges answers to accounts and ends turns; `Spent`, the sums of an account.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use advisor_core::{
+    AdvisorChain, AdvisorInfo, AdvisorRole, ChatRequest, ChatResponse, ChunkStream, Error, FinishReason,
+    Limit, Message, Phase, Placement, Result, StreamAdvisor, Text, Turn, Usage, async_trait,
+};
+
+use crate::money::{Money, Price, price_of};
+use crate::per_tenant::PerTenant;
+
+/// Limits the tokens and the money of a turn, of each tenant or of all turns together.
+///
+/// An answer counts when it is complete, since providers report tokens at its end. So the answer that reaches the
+/// limit is still shown. Turns that run at the same time may exceed a shared account by one answer each. An answer
+/// that fails or is dropped counts nothing, since its tokens are not known.
+///
+/// A turn that reaches the limit ends at the next boundary of a round, by [`Turn::request_end`]. The tool loop then starts no tool
+/// and asks no more, or asks for a last answer without tools; the setting is `OnLimit` of its limits. The finish reason
+/// is [`FinishReason::Limit`]. Further calls within a round do not reach the model, such as those of an advisor that asks
+/// again. Neither does a turn that begins when a shared account is spent. They are answered by a sentence with the same
+/// finish reason, which memory stores. In a typed turn the sentence is no value, so the turn ends with an error of kind
+/// [`InvalidOutput`](advisor_core::ErrorKind::InvalidOutput).
+///
+/// Its position is [beside the model](advisor_core::AdvisorRole::BesideModel). So each call of the model counts, also the repeated
+/// ones of other advisors, and a cached answer counts nothing. A model's own retries are not visible here. A turn inside
+/// a tool has its own budget, and uses the same shared accounts.
+///
+/// Clones have the same accounts, which are in memory. Accounts end with the process.
+///
+/// # Errors
+/// An answer whose tokens or price are not known fails with kind
+/// [`Configuration`](advisor_core::ErrorKind::Configuration), unless [`ignoring_unknown_cost`](Self::ignoring_unknown_cost) is set.
+///
+/// # Example
+/// ```
+/// use advisor_core::{ChatClient, FinishReason};
+/// use advisor_testkit::{Answer, ScriptedModel};
+/// use common_advisors::Budget;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> advisor_core::Result<()> {
+/// let answer = Answer::new().text("A long story.").usage(40, 960).finish(FinishReason::Stop);
+/// let budget = Budget::for_each_tenant().with_tokens(1_000);
+/// let client = ChatClient::builder(ScriptedModel::new([answer])).advisor(budget.clone()).build()?;
+/// assert_eq!(client.prompt().user("Tell me a story.").call().await?.text(), "A long story.");
+///
+/// let refused = client.prompt().user("Another one.").call().await?;
+/// assert!(matches!(refused.finish().reason, FinishReason::Limit(_)));
+/// budget.reset(); // a new month
+/// # Ok(()) }
+/// ```
+#[must_use]
+#[derive(Debug, Clone)]
+pub struct Budget {
+    name: Text,
+    accounts: Arc<Accounts>,
+    tokens: Option<u64>,
+    money: Option<(Money, Arc<[(Text, Price)]>)>,
+    ignores_unknown_cost: bool,
+}
+
+/// The accounts that turns share; `None`: each turn has its own.
+type Accounts = Option<PerTenant<Account>>;
+
+/// The tokens and the money that were spent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Spent {
+    /// The tokens of requests and answers.
+    pub tokens: u64,
+    /// The money, by the prices of the budget; 0 without prices.
+    pub money: Money,
+}
+
+/// The account of a turn, of a tenant or of all turns.
+#[derive(Debug, Default)]
+struct Account(Mutex<Spent>);
+
+impl Account {
+    /// Changes the sums, and returns them.
+    fn update(&self, change: impl FnOnce(&mut Spent)) -> Spent {
+        let mut spent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        change(&mut spent);
+        *spent
+    }
+
+    fn spent(&self) -> Spent {
+        self.update(|_| {})
+    }
+}
+
+/// Turn extension: what the turn uses of each budget. A turn with an entry has begun.
+#[derive(Default)]
+struct Begun(Vec<Entry>);
+
+struct Entry {
+    /// Those of the budget.
+    accounts: Arc<Accounts>,
+    account: Arc<Account>,
+    /// The limit at which the turn ends. An answer was complete when it was reached.
+    ended: Option<Limit>,
+    /// Whether the last answer, without tools, was given.
+    has_last_answer: bool,
+}
+
+impl Budget {
+    /// Creates a budget that each turn has for itself.
+    pub fn for_each_turn() -> Self {
+        Self::new(None)
+    }
+
+    /// Creates a budget that each tenant has for all its turns. A turn without a conversation is one of the tenant
+    /// `default`. Beyond 10,000 tenants that have spent something, others get an error of kind
+    /// [`TooLarge`](advisor_core::ErrorKind::TooLarge).
+    pub fn for_each_tenant() -> Self {
+        Self::new(Some(PerTenant::new(false)))
+    }
+
+    /// Creates a budget that all turns share.
+    pub fn for_all() -> Self {
+        Self::new(Some(PerTenant::new(true)))
+    }
+
+    fn new(accounts: Accounts) -> Self {
+        let accounts = Arc::new(accounts);
+        Self { name: "budget".into(), accounts, tokens: None, money: None, ignores_unknown_cost: false }
+    }
+
+    /// Sets the maximum number of tokens, those of requests and of answers. The tokens of earlier rounds count again in
+    /// each request that repeats them.
+    pub fn with_tokens(self, tokens: u64) -> Self {
+        Self { tokens: Some(tokens), ..self }
+    }
+
+    /// Sets the maximum amount of money, by the prices of the models, under the names that providers report with an
+    /// answer.
+    ///
+    /// A name with `*` at its end is that of all models whose names begin with the part before it. The longest name
+    /// takes precedence. A model without a known name has an empty one.
+    pub fn with_money<N: Into<Text>>(
+        self,
+        money: Money,
+        prices: impl IntoIterator<Item = (N, Price)>,
+    ) -> Self {
+        let prices = prices.into_iter().map(|(model, price)| (model.into(), price)).collect();
+        Self { money: Some((money, prices)), ..self }
+    }
+
+    /// Sets the name that [`explain`](AdvisorChain::explain) shows, `budget` by default. It distinguishes several
+    /// budgets of a chain.
+    pub fn with_name(self, name: impl Into<Text>) -> Self {
+        Self { name: name.into(), ..self }
+    }
+
+    /// Lets an answer count nothing whose tokens or price are not known, as far as they are not. So the limit may never
+    /// be reached. By default such an answer fails: it was shown, no tool of it runs, and the turn ends with the error.
+    pub fn ignoring_unknown_cost(self) -> Self {
+        Self { ignores_unknown_cost: true, ..self }
+    }
+
+    /// Returns the amounts that were spent from the shared accounts, with the tenants in no order. The account of all
+    /// turns has an empty name.
+    #[must_use]
+    pub fn accounts(&self) -> Vec<(Text, Spent)> {
+        let accounts = self.accounts.iter().flat_map(PerTenant::all);
+        accounts.map(|(tenant, account)| (tenant, account.spent())).collect()
+    }
+
+    /// Empties the shared accounts, such as for a new month.
+    pub fn reset(&self) {
+        for (_, account) in self.accounts.iter().flat_map(PerTenant::all) {
+            account.update(|spent| *spent = Spent::default());
+        }
+    }
+
+    /// Returns the account that pays for a request, or the limit for which it may not go to the model.
+    fn admit(&self, request: &ChatRequest) -> Result<std::result::Result<Arc<Account>, Limit>> {
+        let turn = &request.turn;
+        if let Some((account, refusal)) = self.entry(turn) {
+            if let Some(limit) = refusal {
+                return Ok(Err(limit));
+            }
+            // Another turn may have spent the account. A turn that has begun ends at the boundary of its round.
+            self.end_if_spent(&account, turn);
+            return Ok(Ok(account));
+        }
+        let account = match &*self.accounts {
+            None => Arc::default(),
+            Some(shared) => {
+                shared.of(request, Account::default, |account| account.spent() == Spent::default())?
+            }
+        };
+        match self.reached(&account) {
+            Some(limit) => Ok(Err(limit)),
+            None => Ok(Ok(self.begin(turn, account))),
+        }
+    }
+
+    /// Returns the account of a turn that has begun, and the limit for which it may not call the model. A tool loop may
+    /// ask for one last answer.
+    fn entry(&self, turn: &Turn) -> Option<(Arc<Account>, Option<Limit>)> {
+        let is_last = turn.facts(|facts| facts.is_last_answer);
+        self.with_entry(turn, |entry| {
+            let refusal = entry.ended.clone().filter(|_| entry.has_last_answer || !is_last);
+            (Arc::clone(&entry.account), refusal)
+        })
+    }
+
+    /// Notes that the turn has begun, and returns its account: this one, unless another call of the turn was faster.
+    fn begin(&self, turn: &Turn, account: Arc<Account>) -> Arc<Account> {
+        let (accounts, noted) = (Arc::clone(&self.accounts), Arc::clone(&account));
+        let entry = Entry { accounts, account: noted, ended: None, has_last_answer: false };
+        turn.extensions().update(|begun: &mut Begun| {
+            if !begun.0.iter().any(|known| Arc::ptr_eq(&known.accounts, &self.accounts)) {
+                begun.0.push(entry);
+            }
+        });
+        self.with_entry(turn, |entry| Arc::clone(&entry.account)).unwrap_or(account)
+    }
+
+    fn with_entry<R>(&self, turn: &Turn, with: impl FnOnce(&mut Entry) -> R) -> Option<R> {
+        let find = |begun: &mut Begun| {
+            let entry = begun.0.iter_mut().find(|entry| Arc::ptr_eq(&entry.accounts, &self.accounts));
+            entry.map(with)
+        };
+        turn.extensions().update(find).flatten()
+    }
+
+    /// Charges an answer to the account, as far as its cost is known.
+    fn charge(
+        &self,
+        account: &Account,
+        response: &ChatResponse,
+        requested_model: Option<&str>,
+    ) -> Result<()> {
+        let usage = response.usage().copied().unwrap_or_default();
+        if usage.total() == Some(0) {
+            return Ok(());
+        }
+        let model = response.model().or(requested_model).unwrap_or_default();
+        let (tokens, money) = (self.check_tokens(&usage), self.money_of(&usage, model));
+        let known_parts = [usage.input_tokens, usage.output_tokens].into_iter().flatten();
+        let known_tokens = usage.total().unwrap_or_else(|| known_parts.fold(0, u64::saturating_add));
+        let known_money = *money.as_ref().unwrap_or(&Money::default());
+        account.update(|spent| {
+            spent.tokens = spent.tokens.saturating_add(known_tokens);
+            spent.money = spent.money.saturating_add(known_money);
+        });
+        if self.ignores_unknown_cost { Ok(()) } else { tokens.and(money).map(drop) }
+    }
+
+    fn check_tokens(&self, usage: &Usage) -> Result<()> {
+        let is_known = self.tokens.is_none() || usage.total().is_some();
+        if is_known { Ok(()) } else { Err(Error::configuration(UNKNOWN_TOKENS)) }
+    }
+
+    fn money_of(&self, usage: &Usage, model: &str) -> Result<Money> {
+        let Some((_, prices)) = &self.money else { return Ok(Money::default()) };
+        let price = price_of(prices, model).ok_or_else(|| {
+            Error::configuration(format!(
+                "the prices of the budget have none for the model `{model}`; add it"
+            ))
+        })?;
+        price.of(usage).ok_or_else(|| Error::configuration(UNKNOWN_TOKENS))
+    }
+
+    /// Returns the limit that the account has reached.
+    fn reached(&self, account: &Account) -> Option<Limit> {
+        let spent = account.spent();
+        let tokens = self.tokens.filter(|tokens| spent.tokens >= *tokens);
+        let money = self.money.as_ref().filter(|(money, _)| spent.money >= *money);
+        let tokens = tokens.map(|tokens| format!("the budget of {tokens} tokens"));
+        let limit = tokens.or_else(|| money.map(|(money, _)| format!("the budget of {money}")))?;
+        let scope = match &*self.accounts {
+            None => "one turn",
+            Some(accounts) if accounts.is_shared() => "all turns",
+            Some(_) => "one tenant",
+        };
+        Some(Limit::Other(format!("{limit} for {scope}").into()))
+    }
+
+    fn end_if_spent(&self, account: &Account, turn: &Turn) -> Option<Limit> {
+        let reached = self.reached(account)?;
+        turn.request_end(reached.clone());
+        Some(reached)
+    }
+}
+
+/// Returns the answer in place of the model. It has no tokens, so other budgets count none.
+fn refuse(limit: Limit) -> ChatResponse {
+    let text = format!("I cannot answer: {limit} was reached.");
+    ChatResponse::new(0, Message::assistant(text), FinishReason::Limit(limit))
+        .with_usage(Some(Usage::new(0, 0)))
+}
+
+const UNKNOWN_TOKENS: &str = "the model reported no tokens, so its answer cannot be counted; let it report them, or set \
+                              `ignoring_unknown_cost` of the budget";
+
+impl AdvisorInfo for Budget {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn placement(&self) -> Placement {
+        Placement { phase: Phase::ModelCall, role: AdvisorRole::BesideModel }
+    }
+}
+
+#[async_trait]
+impl StreamAdvisor for Budget {
+    async fn advise_stream(self: Arc<Self>, request: ChatRequest, next: AdvisorChain) -> Result<ChunkStream> {
+        let account = match self.admit(&request)? {
+            Ok(account) => account,
+            Err(limit) => return Ok(request.answer(refuse(limit))),
+        };
+        let (turn, model) = (Arc::clone(&request.turn), request.options.model.clone());
+        let answer = next.next_stream(request).await?;
+        Ok(answer.on_completed(move |response| async move {
+            let charged = self.charge(&account, &response, model.as_deref());
+            let reached = self.end_if_spent(&account, &turn);
+            let is_last = turn.facts(|facts| facts.is_last_answer);
+            self.with_entry(&turn, |entry| {
+                entry.ended = reached.or_else(|| entry.ended.take());
+                entry.has_last_answer |= is_last;
+            });
+            charged.map(|()| response)
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use advisor_core::TurnId;
+
+    use super::*;
+
+    /// Two calls of one turn may begin at the same time.
+    #[test]
+    fn turn_has_one_account() {
+        let (budget, turn) = (Budget::for_each_turn(), Turn::new(TurnId::random()));
+        let [one, other] = [(); 2].map(|()| budget.begin(&turn, Arc::default()));
+        assert!(Arc::ptr_eq(&one, &other));
+    }
+}

@@ -1,41 +1,17 @@
-//! Checks the readers of JSON that a server or a model wrote: the reader of events, arguments of calls, and strings
-//! that are decoded while they arrive.
-//!
-//! The input is a digit (seed of the split), then the text.
+//! Checks the readers of JSON that a server or a model wrote: the reader of events, and arguments of calls.
 #![no_main]
 
-use std::borrow::Cow;
-
-use advisor_fuzz::Script;
-use advisor_testkit::split::random_splits;
 use libfuzzer_sys::fuzz_target;
 use provider_http::json::{Json, Str, arguments, count, is_nothing, read, value};
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
-use text_tool_calls::JsonStringFields;
 
-const FIELDS: [&str; 2] = ["path", "content"];
-
-fuzz_target!(|script: &[u8]| {
-    let mut script = Script::new(script);
-    let seed = script.number() as u64;
-    let text = String::from_utf8_lossy(script.rest()).into_owned();
+fuzz_target!(|text: &[u8]| {
+    let text = String::from_utf8_lossy(text).into_owned();
     assert_read(&text);
     assert_sent_as_object(&text);
     if let Ok(value) = serde_json::from_str(&text) {
         assert_lenient(&text, &value);
-    }
-
-    let fields = fields(&[&text]);
-    let letters: Vec<&str> = text.split("").collect();
-    let split = random_splits(text.as_bytes(), seed, 1).next();
-    let cut = split.map(|split| split.pieces.iter().map(|piece| String::from_utf8_lossy(piece)).collect());
-    let cut: Vec<Cow<'_, str>> = cut.filter(|pieces: &Vec<_>| pieces.concat() == text).unwrap_or_default();
-    for pieces in [letters, cut.iter().map(AsRef::as_ref).collect()] {
-        assert!(pieces.is_empty() || self::fields(&pieces) == fields, "{} pieces", pieces.len());
-    }
-    if let (Cow::Borrowed(_), Ok(object)) = (arguments::as_text(&text), serde_json::from_str(&text)) {
-        assert_fields(&fields, &object);
     }
 });
 
@@ -81,29 +57,5 @@ fn assert_lenient(json: &str, value: &Value) {
             Value::Bool(true) => false,
         };
         assert!(is_empty, "{json} says something");
-    }
-}
-
-/// The text of each field so far, and whether it has ended.
-type Fields = [Option<(String, bool)>; 2];
-
-fn fields(pieces: &[&str]) -> Fields {
-    let mut reader = JsonStringFields::new(FIELDS);
-    let mut found = Fields::default();
-    for piece in pieces.iter().flat_map(|piece| reader.push(piece)) {
-        let place = FIELDS.iter().position(|name| piece.field == **name).expect("a field that was asked for");
-        let (text, ended) = found[place].get_or_insert_default();
-        assert!(!*ended, "a field ends once");
-        text.push_str(&piece.text);
-        *ended = piece.is_end;
-    }
-    found
-}
-
-/// The fields are the string members of the object, which repeats no name.
-fn assert_fields(fields: &Fields, object: &Map<String, Value>) {
-    for (name, found) in FIELDS.iter().zip(fields) {
-        let known = object.get(*name).and_then(Value::as_str).map(|text| (text.to_owned(), true));
-        assert_eq!(*found, known, "{name}");
     }
 }

@@ -1,4 +1,4 @@
-//! Checks that any split of any text gives the same calls, reasoning and segments, and that no character is lost.
+//! Checks that any split of any text gives the same calls and segments, and that no character is lost.
 //!
 //! The input is three digits (format, 5 and above for all; small bounds; seed of the split), then the text.
 #![no_main]
@@ -10,8 +10,7 @@ use libfuzzer_sys::fuzz_target;
 use serde_json::json;
 use text_tool_calls::segments::SegmentHandler;
 use text_tool_calls::{
-    ParserError, ParserEvent, ParserLimits, TextCallParser, TextFormat, TextTools, ThinkingSplitter,
-    ThoughtPiece,
+    ParserError, ParserEvent, ParserLimits, TextCallParser, TextFormat, TextTools,
 };
 
 fuzz_target!(|script: &[u8]| {
@@ -25,10 +24,9 @@ fuzz_target!(|script: &[u8]| {
 
     let tools = tools();
     let whole = Parsed::of(formats, &tools, limits, &[&text]);
-    let thoughts = thoughts(&[&text]);
     let format = formats.first().copied().unwrap_or(TextFormat::Xml);
     let segments = |pieces: &[&str]| {
-        let handler = SegmentHandler::parsing(format, &tools).with_limits(limits);
+        let handler = SegmentHandler::parsing(format, &tools);
         Segments::of(handler, pieces.iter().map(|piece| Delta::text(*piece)))
     };
     let in_text = segments(&[&text]);
@@ -39,7 +37,6 @@ fuzz_target!(|script: &[u8]| {
     let split = random_splits(text.as_bytes(), seed, 1).next();
     for pieces in split.map(|split| at_characters(&text, &split.pieces)).into_iter().chain([letters]) {
         assert_eq!(Parsed::of(formats, &tools, limits, &pieces), whole, "{} pieces", pieces.len());
-        assert_eq!(self::thoughts(&pieces), thoughts, "{} pieces", pieces.len());
         assert_eq!(segments(&pieces), in_text, "{} pieces", pieces.len());
         assert_eq!(arguments(&pieces), in_arguments, "{} pieces", pieces.len());
     }
@@ -78,7 +75,7 @@ struct Parsed {
 
 impl Parsed {
     fn of(formats: &[TextFormat], tools: &TextTools, limits: ParserLimits, pieces: &[&str]) -> Self {
-        let mut parser = TextCallParser::with_limits(formats.iter().copied(), tools, limits);
+        let mut parser = TextCallParser::new(formats.iter().copied(), tools, limits);
         let mut events = Vec::new();
         let mut result = Ok(());
         for piece in pieces {
@@ -132,12 +129,4 @@ fn arguments(tools: &TextTools, pieces: &[&str]) -> Segments {
     let start = Delta::tool_call(ToolCallDelta::start(0, "c", "write_file"));
     let pieces = pieces.iter().map(|piece| Delta::tool_call(ToolCallDelta::arguments(0, *piece)));
     Segments::of(SegmentHandler::native(tools), [start].into_iter().chain(pieces))
-}
-
-fn thoughts(pieces: &[&str]) -> Vec<ThoughtPiece> {
-    let mut splitter = ThinkingSplitter::new();
-    let mut thoughts = Vec::new();
-    pieces.iter().for_each(|piece| splitter.push(piece, &mut thoughts));
-    splitter.finish(&mut thoughts);
-    thoughts
 }

@@ -13,7 +13,6 @@ use advisor_chain::messages::BlockObserver;
 use advisor_chain::retrieval::{Document, InMemoryVectors, PastTurns, Query, Retrieval};
 use advisor_chain::stream_policy::{Guard, LetterCase, ObserveBlocks};
 use advisor_chain::structured::{OutputFormat, StructuredOutput};
-use advisor_chain::text_tool_calls::ThinkingSplitter;
 use advisor_chain::tools::tools_fn;
 use advisor_conformance::advisor::*;
 use advisor_examples::advisors::{
@@ -140,12 +139,6 @@ fn of_the_workspace() -> Vec<(&'static str, Subject)> {
                 .with_answer(
                     r#"Let me look. [[SEG_START {"type": "tool", "tool_name": "work"}]]{"n": 1}[[SEG_END]]"#,
                 ),
-        ),
-        (
-            "reasoning in text",
-            Subject::new(|| TextToolCalls::new(PromptFormat::Xml).with_thinking(ThinkingSplitter::new()))
-                .with_declared([EditsAnswers, EditsRequests, HoldsBackBytes(7)])
-                .with_answer("<think>Oslo is windy.</think>It is windy in Oslo. "),
         ),
         (
             "context",

@@ -1,12 +1,10 @@
 //! Tool calls in the text of a model: run, remembered and sent again as those of an interface are.
 
 use advisor_chain::chain::{ParallelToolCalls, ResponseFormat};
-use advisor_chain::text_tool_calls::{
-    Leaks, ParserLimits, TextFormat, ThinkingSplitter, ToolCallFormat, ToolForm, ToolManifest,
-};
+use advisor_chain::text_tool_calls::{Leaks, ParserLimits, TextFormat, TextTools, ToolCallFormat, ToolForm};
 use advisor_tests::prelude::*;
 
-const FORMATS: [PromptFormat; 3] = PromptFormat::ALL;
+const FORMATS: [PromptFormat; 3] = [PromptFormat::Xml, PromptFormat::Json, PromptFormat::Sentinel];
 
 fn look() -> ToolDefinition {
     let schema = json!({
@@ -19,7 +17,7 @@ fn look() -> ToolDefinition {
 
 /// A call of `look` as the model writes it.
 fn call(format: PromptFormat, arguments: &str) -> String {
-    ToolManifest::new(format, [&look()]).call("look", arguments)
+    TextTools::new([&look()]).call(format, "look", arguments)
 }
 
 struct Setting {
@@ -258,7 +256,7 @@ async fn call_in_text_is_reported_or_recovered_beside_the_interface() {
     let text =
         "<|tool_call_begin|>functions.look:0<|tool_call_argument_begin|>{\"at\": \"x\"}<|tool_call_end|>";
     let answers = || [Answer::from_text(text), Answer::from_text("Ok.")];
-    let native = TextToolCalls::with_format(ToolCallFormat::Api);
+    let native = TextToolCalls::new(ToolCallFormat::Api);
     let reporting = setting(answers(), Phase::Round, Some(native.clone()));
     let response = reporting.client.prompt().user("Go.").conversation("c").call().await.unwrap();
     assert_eq!((response.text().as_str(), reporting.runs().len()), (text, 0));
@@ -271,21 +269,6 @@ async fn call_in_text_is_reported_or_recovered_beside_the_interface() {
     chunks(recovering.turn("Go.")).await;
     assert_eq!(recovering.runs(), [json!({"at": "x"})]);
     assert_eq!(recovering.remembered().await[1].tool_calls().next().unwrap().id, "functions.look:0");
-}
-
-#[tokio::test]
-async fn reasoning_between_tags_becomes_its_own_block() {
-    let written = call(PromptFormat::Xml, "{\"at\": \"x\"}");
-    let answers = [
-        Answer::from_text(format!("<think>Maybe {written}?</think>\n\nNo.{written}")),
-        Answer::from_text("Ok."),
-    ];
-    let advisor = TextToolCalls::new(PromptFormat::Xml).with_thinking(ThinkingSplitter::new());
-    let setting = setting(answers, Phase::Round, Some(advisor));
-    chunks(setting.turn("Go.")).await;
-    assert_eq!(setting.runs().len(), 1, "a call in reasoning is not made");
-    let kinds: Vec<_> = setting.remembered().await[1].blocks().iter().map(|block| block.kind()).collect();
-    assert_eq!(kinds, [BlockKind::Reasoning, BlockKind::Text, BlockKind::ToolCall]);
 }
 
 #[tokio::test]

@@ -50,8 +50,8 @@ async fn answer(model: impl ChatModel) -> Result<(), Box<dyn Error>> {
 
 #[cfg(feature = "text-tool-calls")]
 fn manifest() -> String {
-    use advisor_chain::text_tool_calls::{PromptFormat, ToolManifest};
-    ToolManifest::new(PromptFormat::Json, []).text()
+    use advisor_chain::text_tool_calls::{PromptFormat, TextTools};
+    TextTools::new([]).describe(PromptFormat::Json)
 }
 
 #[cfg(feature = "stream-policy")]

@@ -53,7 +53,7 @@ pub(crate) fn tool_loop(asks: &[String], tools: &ToolSet) -> Result<ToolCallAdvi
 /// For a value of the variable that names no format.
 pub(crate) fn calls_in_text() -> Result<Option<TextToolCalls>> {
     Ok(match ToolCallFormat::from_env()? {
-        Some(format @ ToolCallFormat::Text(_)) => Some(TextToolCalls::with_format(format)),
+        Some(format @ ToolCallFormat::Text(_)) => Some(TextToolCalls::new(format)),
         Some(ToolCallFormat::Api) | None => None,
     })
 }

@@ -27,8 +27,7 @@ impl TextFormat {
     pub const ALL: [Self; 5] = [Self::Xml, Self::Json, Self::Sentinel, Self::DeepSeek, Self::Kimi];
 
     /// Returns the name: `xml`, `json`, `sentinel`, `deepseek` or `kimi`.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Xml => "xml",
             Self::Json => "json",
@@ -53,7 +52,7 @@ pub enum PromptFormat {
 
 impl PromptFormat {
     /// All formats.
-    pub const ALL: [Self; 3] = [Self::Xml, Self::Json, Self::Sentinel];
+    pub(crate) const ALL: [Self; 3] = [Self::Xml, Self::Json, Self::Sentinel];
 }
 
 impl From<PromptFormat> for TextFormat {
@@ -76,13 +75,20 @@ pub enum ToolCallFormat {
     Text(PromptFormat),
 }
 
+impl From<PromptFormat> for ToolCallFormat {
+    fn from(format: PromptFormat) -> Self {
+        Self::Text(format)
+    }
+}
+
 impl ToolCallFormat {
-    /// The environment variable that chooses the format: `xml`, `json`, `sentinel` or `api_tool_call`.
-    pub const VARIABLE: &'static str = "ADVISOR_TOOL_CALL_FORMAT";
+    /// The environment variable that chooses the format.
+    const VARIABLE: &'static str = "ADVISOR_TOOL_CALL_FORMAT";
     /// Its name in programs whose users come from there; it is read if the other is unset or blank.
     const OTHER_VARIABLE: &'static str = "AUTOBYTEUS_STREAM_PARSER";
 
-    /// Returns the format that the environment chooses; `None` if the variable is unset or blank.
+    /// Returns the format that the environment variable `ADVISOR_TOOL_CALL_FORMAT` chooses: `xml`, `json`, `sentinel` or
+    /// `api_tool_call`. `None` if it is unset or blank.
     ///
     /// `advisor chat` and `advisor serve` call it, and no library does by itself.
     ///

@@ -12,23 +12,7 @@ const MAX_NAME: usize = 256;
 ///
 /// Only members of the outermost object count, and of two of one name the first. Text that is no JSON gives no
 /// pieces, or some of the pieces before the fault.
-///
-/// # Example
-/// ```
-/// use text_tool_calls::JsonStringFields;
-///
-/// let mut fields = JsonStringFields::new(["path", "content"]);
-/// let mut content = String::new();
-/// for json in [r#"{"path": "a.txt", "con"#, r#"tent": "one\n"#, r#"two \u00e9"}"#] {
-///     for piece in fields.push(json) {
-///         if piece.field == "content" {
-///             content.push_str(&piece.text);
-///         }
-///     }
-/// }
-/// assert_eq!(content, "one\ntwo é");
-/// ```
-pub struct JsonStringFields {
+pub(crate) struct JsonStringFields {
     fields: Vec<Text>,
     /// The members that have begun.
     begun: Vec<Text>,
@@ -41,7 +25,7 @@ pub struct JsonStringFields {
 /// A piece of a member.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct FieldPiece {
+pub(crate) struct FieldPiece {
     /// The name of the member.
     pub field: Text,
     /// The next characters of its value.
@@ -67,7 +51,7 @@ enum Purpose {
 
 impl JsonStringFields {
     /// Creates a decoder of these members.
-    pub fn new<T: Into<Text>>(fields: impl IntoIterator<Item = T>) -> Self {
+    pub(crate) fn new<T: Into<Text>>(fields: impl IntoIterator<Item = T>) -> Self {
         Self {
             fields: fields.into_iter().map(Into::into).collect(),
             begun: Vec::new(),
@@ -79,7 +63,7 @@ impl JsonStringFields {
     }
 
     /// Reads the next characters of the object. Returns the pieces of members in them, in order.
-    pub fn push(&mut self, json: &str) -> Vec<FieldPiece> {
+    pub(crate) fn push(&mut self, json: &str) -> Vec<FieldPiece> {
         let mut pieces = Vec::new();
         for letter in json.chars() {
             if self.string.is_some() {

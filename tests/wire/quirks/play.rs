@@ -2,7 +2,7 @@
 
 use advisor_chain::openai::Profile;
 use advisor_chain::openai::backoff::Backoff;
-use advisor_chain::text_tool_calls::{TextFormat, ThinkingSplitter, ToolCallFormat};
+use advisor_chain::text_tool_calls::{TextFormat, ToolCallFormat};
 use advisor_tests::prelude::*;
 
 use crate::quirks::delivery::Canned;
@@ -98,19 +98,8 @@ pub(crate) fn client(transcript: &Transcript, model: impl ChatModel) -> ChatClie
     match transcript.setting("text-calls") {
         None => {}
         Some("recovered") => {
-            let advisor =
-                TextToolCalls::with_format(ToolCallFormat::Api).with_recovered_formats(TextFormat::ALL);
+            let advisor = TextToolCalls::new(ToolCallFormat::Api).with_recovered_formats(TextFormat::ALL);
             builder = builder.advisor(advisor);
-        }
-        Some("thinking") => {
-            let advisor =
-                TextToolCalls::with_format(ToolCallFormat::Api).with_thinking(ThinkingSplitter::new());
-            builder = builder.advisor(advisor);
-        }
-        Some("thinking-from-the-start") => {
-            let splitter = ThinkingSplitter::new().within_reasoning();
-            builder =
-                builder.advisor(TextToolCalls::with_format(ToolCallFormat::Api).with_thinking(splitter));
         }
         Some(other) => panic!("{}: text-calls: {other}", transcript.name),
     }

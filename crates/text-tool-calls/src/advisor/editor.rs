@@ -1,4 +1,4 @@
-//! `TextCallEditor`: replaces calls and reasoning in text blocks by separate blocks.
+//! `TextCallEditor`: replaces calls in text blocks by separate blocks.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,19 +10,16 @@ use advisor_core::{
 
 use super::history::data_format;
 use super::leaks::report_leak;
-use super::thoughts::Thoughts;
 use crate::format::TextFormat;
 use crate::parser::TextCallParser;
-use crate::parser::event::{OpenedCall, ParserError, ParserEvent, ParserLimits};
-use crate::thinking::{ThinkingSplitter, ThoughtPiece};
+use crate::parser::event::{OpenedCall, ParserEvent, ParserLimits};
 use crate::tools::TextTools;
 
-/// Replaces calls in the text of an answer by blocks of calls, and reasoning in it by blocks of reasoning.
+/// Replaces calls in the text of an answer by blocks of calls.
 pub(super) struct TextCallEditor {
     pub(super) formats: Vec<TextFormat>,
     pub(super) limits: ParserLimits,
     pub(super) tools: TextTools,
-    pub(super) thoughts: Option<Thoughts>,
     /// The turn that records a call that was not read. `None`: no turn records it.
     pub(super) reports_to: Option<Arc<Turn>>,
     /// The open text blocks of the model.
@@ -35,7 +32,6 @@ pub(super) struct TextCallEditor {
 pub(super) struct OpenText {
     block: BlockId,
     head: BlockHead,
-    thinking: Option<ThinkingSplitter>,
     parser: TextCallParser,
     /// Whether the model's own block was emitted.
     is_used: bool,
@@ -47,7 +43,6 @@ pub(super) struct OpenText {
 enum Current {
     None,
     Text(BlockId),
-    Reasoning(BlockId),
     Call(OpenCall),
 }
 
@@ -61,16 +56,12 @@ struct OpenCall {
 
 impl ChunkEditor for TextCallEditor {
     fn edit(&mut self, chunk: Chunk, out: &mut EditedChunks<'_>) {
-        if let Some(thoughts) = &mut self.thoughts {
-            thoughts.note(&chunk);
-        }
         match chunk {
             Chunk::Opened { block, head } if head.kind == BlockKind::Text => {
                 let open = OpenText {
                     block,
                     head,
-                    thinking: self.thoughts.as_ref().map(Thoughts::splitter),
-                    parser: TextCallParser::with_limits(self.formats.clone(), &self.tools, self.limits),
+                    parser: TextCallParser::new(self.formats.clone(), &self.tools, self.limits),
                     is_used: false,
                     current: Current::None,
                     events: Vec::new(),
@@ -79,14 +70,12 @@ impl ChunkEditor for TextCallEditor {
             }
             Chunk::Delta { block, delta: BlockDelta::Text(text) } if self.open.contains_key(&block) => {
                 if let Some(open) = self.open.get_mut(&block) {
-                    open.run(&mut self.calls_left, out, |open, out| {
-                        open.push(&text, &mut self.thoughts, out)
-                    });
+                    open.read(Some(&text), &mut self.calls_left, out);
                 }
             }
             Chunk::Closed { block, content } if self.open.contains_key(&block) => {
                 if let Some(mut open) = self.open.remove(&block) {
-                    open.run(&mut self.calls_left, out, |open, out| open.end_text(&mut self.thoughts, out));
+                    open.read(None, &mut self.calls_left, out);
                     open.close(Some(content), out);
                 }
             }
@@ -101,7 +90,7 @@ impl ChunkEditor for TextCallEditor {
 
     fn end(&mut self, response: &ChatResponse, out: &mut EditedChunks<'_>) {
         for (_, mut open) in std::mem::take(&mut self.open) {
-            open.run(&mut self.calls_left, out, |open, out| open.end_text(&mut self.thoughts, out));
+            open.read(None, &mut self.calls_left, out);
             open.close(None, out);
         }
         if let Some(turn) = &self.reports_to {
@@ -111,63 +100,15 @@ impl ChunkEditor for TextCallEditor {
 }
 
 impl OpenText {
-    /// Reads text, within the number of calls that are left. Fails the stream if the text exceeds a bound.
-    fn run(
-        &mut self,
-        calls_left: &mut usize,
-        out: &mut EditedChunks<'_>,
-        work: impl FnOnce(&mut Self, &mut EditedChunks<'_>) -> Result<(), ParserError>,
-    ) {
-        self.parser.calls_left = *calls_left;
-        let result = work(self, out);
-        *calls_left = self.parser.calls_left;
+    /// Reads a piece of the text, or its end. Fails the stream if the text exceeds a bound.
+    fn read(&mut self, piece: Option<&str>, calls_left: &mut usize, out: &mut EditedChunks<'_>) {
+        let mut events = std::mem::take(&mut self.events);
+        let result = self.parser.read(piece, calls_left, &mut events);
+        self.take_events(events.drain(..), out);
+        self.events = events;
         if let Err(error) = result {
             out.fail(Error::new(ErrorKind::TooLarge, error.to_string()));
         }
-    }
-
-    fn push(
-        &mut self,
-        text: &str,
-        thoughts: &mut Option<Thoughts>,
-        out: &mut EditedChunks<'_>,
-    ) -> Result<(), ParserError> {
-        let Some(thinking) = &mut self.thinking else { return self.push_text(text, out) };
-        let mut pieces = Vec::new();
-        thinking.push(text, &mut pieces);
-        self.take_pieces(pieces, thoughts, out)
-    }
-
-    /// Takes text that is no reasoning.
-    fn push_text(&mut self, text: &str, out: &mut EditedChunks<'_>) -> Result<(), ParserError> {
-        let mut events = std::mem::take(&mut self.events);
-        let result = self.parser.push(text, &mut events);
-        self.take_events(events.drain(..), out);
-        self.events = events;
-        result
-    }
-
-    /// Emits the text that is held back.
-    fn end_text(
-        &mut self,
-        thoughts: &mut Option<Thoughts>,
-        out: &mut EditedChunks<'_>,
-    ) -> Result<(), ParserError> {
-        let mut pieces = Vec::new();
-        if let Some(mut thinking) = self.thinking.take() {
-            thinking.finish(&mut pieces);
-            if let Some(thoughts) = thoughts {
-                thoughts.end_text(thinking);
-            }
-        }
-        self.take_pieces(pieces, thoughts, out)?;
-        if let Some(thoughts) = thoughts {
-            thoughts.end_reasoning();
-        }
-        let mut events = Vec::new();
-        self.parser.finish(&mut events)?;
-        self.take_events(events.into_iter(), out);
-        Ok(())
     }
 
     /// Closes what is open. If nothing was changed, the block closes as the model closed it, with its provider data.
@@ -178,36 +119,6 @@ impl OpenText {
             }
             _ => self.close_current(out),
         }
-    }
-
-    fn take_pieces(
-        &mut self,
-        pieces: Vec<ThoughtPiece>,
-        thoughts: &mut Option<Thoughts>,
-        out: &mut EditedChunks<'_>,
-    ) -> Result<(), ParserError> {
-        for piece in pieces {
-            match piece {
-                ThoughtPiece::Text(text) => {
-                    if let Some(thoughts) = thoughts {
-                        thoughts.end_reasoning();
-                    }
-                    self.push_text(&text, out)?;
-                }
-                ThoughtPiece::Reasoning(text) => {
-                    let text = thoughts.as_mut().map_or(text.clone(), |thoughts| thoughts.unrepeated(&text));
-                    if text.is_empty() {
-                        continue;
-                    }
-                    let block = match self.current {
-                        Current::Reasoning(block) => block,
-                        _ => self.open_block(BlockHead::new(BlockKind::Reasoning), Current::Reasoning, out),
-                    };
-                    out.push_delta(block, BlockDelta::Reasoning(text.into()));
-                }
-            }
-        }
-        Ok(())
     }
 
     fn take_events(&mut self, events: impl Iterator<Item = ParserEvent>, out: &mut EditedChunks<'_>) {
@@ -279,7 +190,7 @@ impl OpenText {
     fn close_current(&mut self, out: &mut EditedChunks<'_>) {
         match std::mem::replace(&mut self.current, Current::None) {
             Current::None => {}
-            Current::Text(block) | Current::Reasoning(block) => out.close(block),
+            Current::Text(block) => out.close(block),
             Current::Call(call) => out.push(call.close()),
         }
     }

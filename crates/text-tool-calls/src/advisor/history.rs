@@ -1,5 +1,7 @@
 //! Writes earlier calls and results into the text of their messages.
 
+use std::sync::OnceLock;
+
 use advisor_core::{
     Block, BlockContent, ChatRequest, Message, MessageContent, Part, Text, ToolCall, ToolResult,
 };
@@ -7,14 +9,15 @@ use serde_json::{Value, json};
 
 use crate::entities::encoded;
 use crate::format::{PromptFormat, TextFormat};
-use crate::manifest::ToolManifest;
+use crate::tools::TextTools;
 
 /// Writes a conversation with its calls and results as text. The description becomes a system message; an empty one is
 /// left out. Results are one message, together with what the user says next.
 pub(super) fn with_calls_as_text(
     request: ChatRequest,
     description: Text,
-    manifest: &ToolManifest,
+    format: PromptFormat,
+    tools: &TextTools,
 ) -> ChatRequest {
     let is_plain =
         |message: &Message| message.tool_result().is_none() && message.tool_calls().next().is_none();
@@ -28,18 +31,18 @@ pub(super) fn with_calls_as_text(
             results.push(result);
             continue;
         }
-        let before = parts_of(&std::mem::take(&mut results), manifest.format());
+        let before = parts_of(&std::mem::take(&mut results), format);
         match message.content() {
             MessageContent::User(parts) if !before.is_empty() => {
                 written.push(Message::user_parts(join(before, parts)));
             }
             _ => {
                 written.extend((!before.is_empty()).then(|| Message::user_parts(before)));
-                written.push(with_calls(message, manifest));
+                written.push(with_calls(message, format, tools));
             }
         }
     }
-    let last = parts_of(&results, manifest.format());
+    let last = parts_of(&results, format);
     written.extend((!last.is_empty()).then(|| Message::user_parts(last)));
     ChatRequest { messages: written.into(), ..request }
 }
@@ -50,12 +53,25 @@ fn join(mut results: Vec<Part>, parts: &[Part]) -> Vec<Part> {
     results
 }
 
-/// Returns an answer with its calls as text; other messages as they are. A call that the model wrote in this format is
-/// written as it was.
-fn with_calls(message: &Message, manifest: &ToolManifest) -> Message {
+/// A message with its calls as text, for each [`PromptFormat`].
+#[derive(Default)]
+struct Rewritten([OnceLock<Message>; PromptFormat::ALL.len()]);
+
+/// Returns an answer with its calls as text; other messages as they are. It is made once and kept with the message, so
+/// that the provider, too, writes it once.
+fn with_calls(message: &Message, format: PromptFormat, tools: &TextTools) -> Message {
     if message.tool_calls().next().is_none() {
         return message.clone();
     }
+    let rewritten = message.wire_form(|_| Rewritten::default()).0.get(format as usize);
+    rewritten.map_or_else(
+        || rewrite(message, format, tools),
+        |kept| kept.get_or_init(|| rewrite(message, format, tools)).clone(),
+    )
+}
+
+/// Writes the calls of an answer as text. A call that the model wrote in this format is written as it was.
+fn rewrite(message: &Message, format: PromptFormat, tools: &TextTools) -> Message {
     let (mut written, mut text) = (Vec::new(), String::new());
     for block in message.blocks() {
         match block.content() {
@@ -64,7 +80,7 @@ fn with_calls(message: &Message, manifest: &ToolManifest) -> Message {
                 if !text.is_empty() && !text.ends_with('\n') {
                     text.push('\n');
                 }
-                text.push_str(&written_call(block, call, manifest));
+                text.push_str(&written_call(block, call, format, tools));
                 text.push('\n');
             }
             _ => {
@@ -81,12 +97,12 @@ fn with_calls(message: &Message, manifest: &ToolManifest) -> Message {
     Message::assistant_blocks(written)
 }
 
-fn written_call(block: &Block, call: &ToolCall, manifest: &ToolManifest) -> String {
-    let format = data_format(manifest.format().into());
-    let mut data = block.provider_data().iter().filter(|data| data.format == format);
+fn written_call(block: &Block, call: &ToolCall, format: PromptFormat, tools: &TextTools) -> String {
+    let own = data_format(format.into());
+    let mut data = block.provider_data().iter().filter(|data| data.format == own);
     match data.find_map(|data| data.value.as_str()) {
         Some(raw) => raw.to_owned(),
-        None => manifest.call(&call.name, &call.arguments),
+        None => tools.call(format, &call.name, &call.arguments),
     }
 }
 

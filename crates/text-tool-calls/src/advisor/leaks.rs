@@ -4,7 +4,7 @@ use advisor_core::{ChatResponse, Turn};
 
 use crate::format::TextFormat;
 use crate::parser::TextCallParser;
-use crate::parser::event::{OpenedCall, ParserEvent};
+use crate::parser::event::{OpenedCall, ParserEvent, ParserLimits};
 use crate::tools::TextTools;
 
 /// The most bytes of a text that are searched.
@@ -24,7 +24,8 @@ pub(super) fn report_leak(response: &ChatResponse, tools: &TextTools, turn: &Tur
     }
     let text = response.text();
     let text = text.get(..text.floor_char_boundary(MAX_SEARCHED)).unwrap_or_default();
-    let (mut parser, mut events) = (TextCallParser::new(TextFormat::ALL, tools), Vec::new());
+    let limits = ParserLimits::default();
+    let (mut parser, mut events) = (TextCallParser::new(TextFormat::ALL, tools, limits), Vec::new());
     // A text that cannot be parsed to its end may have begun a call.
     let _ = parser.push(text, &mut events).and_then(|()| parser.finish(&mut events));
     let leak = events.into_iter().find_map(|event| match event {

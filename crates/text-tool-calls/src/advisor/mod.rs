@@ -3,7 +3,6 @@
 mod editor;
 mod history;
 mod leaks;
-mod thoughts;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,11 +14,8 @@ use advisor_core::{
 
 use self::editor::TextCallEditor;
 use self::history::with_calls_as_text;
-use self::thoughts::Thoughts;
 use crate::format::{PromptFormat, TextFormat, ToolCallFormat};
-use crate::manifest::ToolManifest;
 use crate::parser::event::ParserLimits;
-use crate::thinking::ThinkingSplitter;
 use crate::tools::{TextTools, ToolForm};
 
 pub use leaks::Leaks;
@@ -83,28 +79,16 @@ pub struct TextToolCalls {
     limits: ParserLimits,
     recovered: Vec<TextFormat>,
     forms: Vec<ToolForm>,
-    thinking: Option<ThinkingSplitter>,
 }
 
 impl TextToolCalls {
     /// Creates an advisor that describes tools in this format and reads calls in it.
-    #[must_use]
-    pub fn new(format: PromptFormat) -> Self {
-        Self::with_format(ToolCallFormat::Text(format))
-    }
-
-    /// Creates an advisor for a format that the environment or the application chose. With
-    /// [`ToolCallFormat::Api`], the interface of the provider describes the tools. Calls in the text are then only
+    ///
+    /// With [`ToolCallFormat::Api`], the interface of the provider describes the tools. Calls in the text are then only
     /// [reported](Leaks), unless they are [recovered](Self::with_recovered_formats).
-    #[must_use]
-    pub fn with_format(format: ToolCallFormat) -> Self {
-        Self {
-            format,
-            limits: ParserLimits::default(),
-            recovered: Vec::new(),
-            forms: Vec::new(),
-            thinking: None,
-        }
+    pub fn new(format: impl Into<ToolCallFormat>) -> Self {
+        let (format, limits) = (format.into(), ParserLimits::default());
+        Self { format, limits, recovered: Vec::new(), forms: Vec::new() }
     }
 
     /// Also reads calls in these formats, even if the request does not ask for them.
@@ -129,13 +113,6 @@ impl TextToolCalls {
         self
     }
 
-    /// Turns reasoning between tags in the text into blocks of reasoning. Calls within it are not read. Reasoning that
-    /// the provider sends in its own field, too, is shown once.
-    #[must_use]
-    pub fn with_thinking(self, splitter: ThinkingSplitter) -> Self {
-        Self { thinking: Some(splitter), ..self }
-    }
-
     fn tools(&self, tools: &ToolSet) -> TextTools {
         self.forms.iter().cloned().fold(TextTools::new(tools.definitions()), TextTools::with_form)
     }
@@ -152,29 +129,27 @@ impl TextToolCalls {
     }
 
     /// Describes the tools in words, and writes earlier calls and results into the text.
-    fn in_words(&self, mut request: ChatRequest, format: PromptFormat, tools: TextTools) -> ChatRequest {
-        let definitions = request.tools.definitions().cloned().collect();
-        let manifest = ToolManifest::with_tools(format, tools, definitions);
-        let description = describe(&manifest, &request);
+    fn in_words(&self, mut request: ChatRequest, format: PromptFormat, tools: &TextTools) -> ChatRequest {
+        let description = describe(tools, format, &request);
         if !description.is_empty() {
             // A server that enforces a form leaves the model no way to write a call.
             request.options.response_format = None;
         }
         ChatRequest {
             api_tools: Some(ToolSet::new()),
-            ..with_calls_as_text(request, description.into(), &manifest)
+            ..with_calls_as_text(request, description.into(), format, tools)
         }
     }
 }
 
 /// Returns the description of the tools, or nothing if none may be called.
-fn describe(manifest: &ToolManifest, request: &ChatRequest) -> String {
+fn describe(tools: &TextTools, format: PromptFormat, request: &ChatRequest) -> String {
     if is_without_tools(request) {
         return String::new();
     }
     let form = request.options.response_format.as_ref().and_then(ResponseFormat::instruction);
     let rules = [choice_in_words(request), one_call_in_words(request), form];
-    [Some(manifest.text())].into_iter().chain(rules).flatten().collect::<Vec<_>>().join("\n\n")
+    [Some(tools.describe(format))].into_iter().chain(rules).flatten().collect::<Vec<_>>().join("\n\n")
 }
 
 fn is_without_tools(request: &ChatRequest) -> bool {
@@ -212,13 +187,12 @@ impl StreamAdvisor for TextToolCalls {
             formats: self.formats(&request),
             limits: self.limits,
             tools: tools.clone(),
-            thoughts: self.thinking.clone().map(Thoughts::new),
             reports_to: (self.format == ToolCallFormat::Api).then(|| Arc::clone(&request.turn)),
             open: BTreeMap::new(),
             calls_left: self.limits.calls,
         };
         let request = match self.format {
-            ToolCallFormat::Text(format) => self.in_words(request, format, tools),
+            ToolCallFormat::Text(format) => self.in_words(request, format, &tools),
             ToolCallFormat::Api => request,
         };
         Ok(next.next_stream(request).await?.edit_with(editor))

@@ -5,7 +5,7 @@ use advisor_core::{Text, ToolCall};
 use super::event::{OpenedCall, Output, ParserError, ParserLimits};
 use super::input::Input;
 use super::json;
-use super::scan::{End, Found, Scan, Tag, TagKind, Tail, find_end};
+use super::scan::{Found, Scan, Tag, TagKind, Tail, find_end};
 use super::syntax::{Dialect, Opened, State};
 use super::value::{ArgumentsWriter, ValueReader};
 use crate::format::TextFormat;
@@ -252,14 +252,7 @@ impl Call {
 
 /// Passes text on up to the marker `close`. Returns the bytes of the marker, once it is next.
 fn read_until(close: &str, input: &mut Input, tail: Tail, emit: impl FnOnce(&str)) -> Option<usize> {
-    match find_end(input.rest(), "", close, tail) {
-        End::At(before, length) => {
-            emit(input.take(before));
-            Some(length)
-        }
-        End::Beyond(before) => {
-            emit(input.take(before));
-            None
-        }
-    }
+    let (before, end) = find_end(input.rest(), "", close, tail);
+    emit(input.take(before));
+    end
 }

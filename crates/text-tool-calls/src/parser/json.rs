@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::scan::{Scan, space_within};
 use super::steps;
+use super::syntax::Opening;
 use crate::string_fields::decoded;
 use crate::tools::TextTools;
 
@@ -42,30 +43,20 @@ impl From<&str> for Key {
     }
 }
 
-/// Whether JSON may have calls in it, by its first key.
-pub(super) enum Head {
-    /// It depends on what follows.
-    Undecided,
-    /// The text is no object, and no list of objects.
-    NoJson,
-    /// It is JSON of another kind.
-    Data,
-    MaybeCalls,
-}
-
-/// Looks at the first key of a text that begins with a bracket.
-pub(super) fn head(text: &str) -> Head {
+/// Looks at the first key of a text that begins with a bracket. Returns `None` if there may be calls in it.
+pub(super) fn decided_by_head(text: &str) -> Option<Opening> {
     let window = text.get(..text.floor_char_boundary(MAX_HEAD)).unwrap_or_default();
     let is_full = window.len() < text.len();
-    let other = |rest: &str| if rest.is_empty() && !is_full { Head::Undecided } else { Head::NoJson };
+    // No object, and no list of objects.
+    let other = |rest: &str| if rest.is_empty() && !is_full { Opening::Undecided } else { Opening::No(1) };
     let object = without_space(window.strip_prefix('[').unwrap_or(window));
-    let Some(members) = object.strip_prefix('{').map(without_space) else { return other(object) };
-    let Some(key) = members.strip_prefix('"') else { return other(members) };
+    let Some(members) = object.strip_prefix('{').map(without_space) else { return Some(other(object)) };
+    let Some(key) = members.strip_prefix('"') else { return Some(other(members)) };
     steps::count(key.len());
     match key.split_once('"').map(|(key, _)| Key::from(key)) {
-        None if !is_full => Head::Undecided,
-        None | Some(Key::Unknown) => Head::Data,
-        Some(_) => Head::MaybeCalls,
+        None if !is_full => Some(Opening::Undecided),
+        None | Some(Key::Unknown) => Some(Opening::Data),
+        Some(_) => None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! `Lead`: white space and fences before a call, whose meaning depends on what follows.
 
-use super::scan::{Marker, Tail, marker_at, space_within};
+use super::scan::{Found, Tail, marker_at, space_within};
 use super::steps;
 
 /// The white space and the fences before a call that are held back, in bytes.
@@ -50,12 +50,12 @@ impl Lead {
             return Next::Lead(space_within(rest, left));
         }
         match marker_at(rest, FENCE, tail) {
-            Marker::Maybe if first == '`' => Next::Undecided,
-            Marker::Maybe | Marker::None => Next::Other(first),
-            Marker::Whole if self.in_fence && after == After::Call => Next::FenceEnd(FENCE.len()),
+            Found::Undecided if first == '`' => Next::Undecided,
+            Found::Undecided | Found::None(_) => Next::Other(first),
+            Found::Whole(_) if self.in_fence && after == After::Call => Next::FenceEnd(FENCE.len()),
             // A call is in one fence.
-            Marker::Whole if self.in_text_fence || self.has_fence() => Next::TextFence(FENCE.len()),
-            Marker::Whole => opening_fence(rest, left, tail),
+            Found::Whole(_) if self.in_text_fence || self.has_fence() => Next::TextFence(FENCE.len()),
+            Found::Whole(_) => opening_fence(rest, left, tail),
         }
     }
 
@@ -65,10 +65,6 @@ impl Lead {
 
     pub(super) fn push(&mut self, text: &str) {
         self.text.push_str(text);
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.text.len()
     }
 
     pub(super) fn is_white_space(&self) -> bool {

@@ -21,7 +21,7 @@ use self::event::{Output, ParserError, ParserEvent, ParserLimits};
 use self::input::Input;
 use self::lead::{After, Lead, Next};
 use self::scan::{Scan, Tail};
-use self::syntax::{Candidate, Opened, Opening, Syntax};
+use self::syntax::{Candidate, Opened, Opening};
 use crate::format::TextFormat;
 use crate::tools::TextTools;
 
@@ -40,11 +40,11 @@ use crate::tools::TextTools;
 /// ```
 /// use advisor_core::ToolDefinition;
 /// use serde_json::json;
-/// use text_tool_calls::{ParserEvent, TextCallParser, TextFormat, TextTools};
+/// use text_tool_calls::{ParserEvent, ParserLimits, TextCallParser, TextFormat, TextTools};
 ///
 /// let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}});
 /// let weather = ToolDefinition::new("weather", "Tells the weather.", schema);
-/// let mut parser = TextCallParser::new([TextFormat::Xml], &TextTools::new([&weather]));
+/// let mut parser = TextCallParser::new([TextFormat::Xml], &TextTools::new([&weather]), ParserLimits::default());
 /// let mut events = Vec::new();
 /// for piece in ["Let me see. <to", "ol name=\"weather\"><arg name=\"city\">Os", "lo</arg></tool>"] {
 ///     parser.push(piece, &mut events)?;
@@ -69,10 +69,8 @@ pub struct TextCallParser {
     input: Input,
     state: State,
     lead: Lead,
-    /// The marker that ends the list of calls.
-    section_end: Option<&'static str>,
     /// The number of calls that the text may still have. Several texts of an answer share it.
-    pub(crate) calls_left: usize,
+    calls_left: usize,
 }
 
 enum State {
@@ -88,21 +86,9 @@ enum State {
     Ended,
 }
 
-/// Whether more text is needed to go on.
-#[derive(PartialEq, Eq)]
-enum Progress {
-    Made,
-    Waits,
-}
-
 impl TextCallParser {
     /// Creates a parser of calls of these tools, in any of these formats.
-    pub fn new(formats: impl IntoIterator<Item = TextFormat>, tools: &TextTools) -> Self {
-        Self::with_limits(formats, tools, ParserLimits::default())
-    }
-
-    /// Creates a parser with other bounds.
-    pub fn with_limits(
+    pub fn new(
         formats: impl IntoIterator<Item = TextFormat>,
         tools: &TextTools,
         limits: ParserLimits,
@@ -114,7 +100,6 @@ impl TextCallParser {
             input: Input::default(),
             state: State::Lead(After::Text),
             lead: Lead::default(),
-            section_end: None,
             calls_left: limits.calls,
         }
     }
@@ -147,10 +132,20 @@ impl TextCallParser {
         Ok(())
     }
 
-    /// Returns the bytes of the text that are held back.
-    #[must_use]
-    pub fn held_back(&self) -> usize {
-        self.lead.len() + self.input.rest().len()
+    /// Reads a piece of the text, or its end, as one of several texts that share the number of calls that are left.
+    pub(crate) fn read(
+        &mut self,
+        piece: Option<&str>,
+        calls_left: &mut usize,
+        events: &mut Vec<ParserEvent>,
+    ) -> Result<(), ParserError> {
+        self.calls_left = *calls_left;
+        let result = match piece {
+            Some(text) => self.push(text, events),
+            None => self.finish(events),
+        };
+        *calls_left = self.calls_left;
+        result
     }
 
     fn run(&mut self, tail: Tail, events: &mut Vec<ParserEvent>) -> Result<(), ParserError> {
@@ -164,8 +159,8 @@ impl TextCallParser {
                 break Ok(());
             }
             match self.step(tail, &mut out) {
-                Ok(Progress::Made) => {}
-                Ok(Progress::Waits) => break Ok(()),
+                Ok(true) => {}
+                Ok(false) => break Ok(()),
                 Err(error) => {
                     self.state = State::Ended;
                     break Err(error);
@@ -176,7 +171,8 @@ impl TextCallParser {
         result
     }
 
-    fn step(&mut self, tail: Tail, out: &mut Output<'_>) -> Result<Progress, ParserError> {
+    /// Reads on. Returns whether the rest can be read without more text.
+    fn step(&mut self, tail: Tail, out: &mut Output<'_>) -> Result<bool, ParserError> {
         match std::mem::replace(&mut self.state, State::Text) {
             State::Text => self.read_text(out),
             State::Lead(after) => return Ok(self.read_lead(after, tail, out)),
@@ -191,7 +187,7 @@ impl TextCallParser {
             }
             State::Ended => return Err(ParserError::Ended),
         }
-        Ok(Progress::Made)
+        Ok(true)
     }
 
     /// Passes text on up to a character that may begin a call or a fence.
@@ -207,10 +203,10 @@ impl TextCallParser {
     }
 
     /// Collects white space and a fence, until the text after them decides their meaning.
-    fn read_lead(&mut self, after: After, tail: Tail, out: &mut Output<'_>) -> Progress {
+    fn read_lead(&mut self, after: After, tail: Tail, out: &mut Output<'_>) -> bool {
         self.state = State::Lead(after);
         match self.lead.next(self.input.rest(), after, tail) {
-            Next::Undecided => return Progress::Waits,
+            Next::Undecided => return false,
             Next::Lead(length) => self.lead.push(self.input.take(length)),
             Next::FenceEnd(length) => {
                 out.markup(&self.lead.take_before_fence_end());
@@ -224,12 +220,11 @@ impl TextCallParser {
             }
             Next::Other(first) => {
                 let formats = self.formats.iter().filter(|format| format.begins_with(first));
-                let end = self.section_end.filter(|end| end.starts_with(first)).map(Syntax::SectionEnd);
-                let syntaxes = formats.flat_map(|format| format.syntaxes()).copied().chain(end);
-                self.state = State::Undecided(syntaxes.map(Candidate::new).collect());
+                let syntaxes = formats.flat_map(|format| format.syntaxes());
+                self.state = State::Undecided(syntaxes.copied().map(Candidate::new).collect());
             }
         }
-        Progress::Made
+        true
     }
 
     /// Decides whether the text begins with a call.
@@ -238,7 +233,7 @@ impl TextCallParser {
         candidates: Vec<Candidate>,
         tail: Tail,
         out: &mut Output<'_>,
-    ) -> Result<Progress, ParserError> {
+    ) -> Result<bool, ParserError> {
         let limit = self.limits.undecided;
         let tail = if self.input.rest().len() >= limit { Tail::Ended } else { tail };
         let text = self.input.window(limit);
@@ -249,19 +244,18 @@ impl TextCallParser {
                 Opening::Undecided => undecided.push(candidate),
                 Opening::No(text) => length = length.max(text),
                 Opening::Data => is_data = true,
-                Opening::Section(length, end) => {
+                Opening::Marker(length) => {
                     out.markup(&self.lead.take_before_call());
                     out.markup(self.input.take(length));
-                    self.section_end = end;
                     self.state = State::Lead(After::Call);
-                    return Ok(Progress::Made);
+                    return Ok(true);
                 }
                 Opening::Call(opened) => return self.begin_call(*opened, out),
             }
         }
         if !undecided.is_empty() {
             self.state = State::Undecided(undecided);
-            return Ok(Progress::Waits);
+            return Ok(false);
         }
         out.text(&self.lead.take_before_text());
         if is_data {
@@ -269,15 +263,15 @@ impl TextCallParser {
         } else {
             out.text(self.input.take(length));
         }
-        Ok(Progress::Made)
+        Ok(true)
     }
 
-    fn begin_call(&mut self, opened: Opened, out: &mut Output<'_>) -> Result<Progress, ParserError> {
+    fn begin_call(&mut self, opened: Opened, out: &mut Output<'_>) -> Result<bool, ParserError> {
         out.markup(&self.lead.take_before_call());
         let bytes = opened.length;
         let call = Call::begin(opened, &self.tools, self.limits, &mut self.input, out)?;
         self.state = State::Call(Box::new(call), bytes);
-        Ok(Progress::Made)
+        Ok(true)
     }
 
     fn read_call(
@@ -286,7 +280,7 @@ impl TextCallParser {
         bytes: usize,
         tail: Tail,
         out: &mut Output<'_>,
-    ) -> Result<Progress, ParserError> {
+    ) -> Result<bool, ParserError> {
         let before = self.input.rest().len();
         let ended = call.read(&mut self.input, tail, out)?;
         let left = self.input.rest().len();
@@ -297,10 +291,10 @@ impl TextCallParser {
         }
         if ended {
             self.state = State::Lead(After::Call);
-            return Ok(Progress::Made);
+            return Ok(true);
         }
         self.state = State::Call(call, bytes);
-        Ok(Progress::Waits)
+        Ok(false)
     }
 }
 

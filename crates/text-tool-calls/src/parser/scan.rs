@@ -16,25 +16,36 @@ pub(super) enum Tail {
     Ended,
 }
 
-/// Whether a text begins with a marker.
+/// Whether a text begins with something that is looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Marker {
-    Whole,
-    /// Perhaps, depending on what follows.
-    Maybe,
-    None,
+pub(super) enum Found {
+    /// It does; it has this many bytes.
+    Whole(usize),
+    /// It depends on what follows.
+    Undecided,
+    /// It does not; this many bytes are something else.
+    None(usize),
 }
 
-/// Compares the beginning of a text with a marker; upper and lower case of ASCII letters are equal.
-pub(super) fn marker_at(text: &str, marker: &str, tail: Tail) -> Marker {
-    let pairs = text.bytes().zip(marker.bytes());
-    let same = pairs.take_while(|(one, other)| one.eq_ignore_ascii_case(other)).count();
-    steps::count(same + 1);
-    match same {
-        same if same == marker.len() => Marker::Whole,
-        same if same == text.len() && tail == Tail::Open => Marker::Maybe,
-        _ => Marker::None,
+/// Compares the beginning of a text with a marker. Upper and lower case of ASCII letters are equal, and so are the bars of
+/// DeepSeek's tokens and those of ASCII, which some servers write in their place.
+pub(super) fn marker_at(text: &str, marker: &str, tail: Tail) -> Found {
+    let mut letters = text.char_indices();
+    for expected in marker.chars() {
+        steps::count(1);
+        match letters.next() {
+            Some((_, letter)) if letter.eq_ignore_ascii_case(&expected) => {}
+            Some((_, '|' | '｜')) if matches!(expected, '|' | '｜') => {}
+            None if tail == Tail::Open => return Found::Undecided,
+            _ => return Found::None(1),
+        }
     }
+    Found::Whole(letters.offset())
+}
+
+/// Checks whether two names are equal, as [`marker_at`] compares.
+pub(super) fn is_name(text: &str, name: &str) -> bool {
+    marker_at(text, name, Tail::Ended) == Found::Whole(text.len())
 }
 
 /// Returns the bytes of white space at the start of a text, up to a limit.
@@ -45,34 +56,27 @@ pub(super) fn space_within(text: &str, most: usize) -> usize {
     space
 }
 
-/// The text before a closing marker.
-pub(super) enum End {
-    /// The marker follows after this many bytes, and has this length.
-    At(usize, usize),
-    /// This many bytes are certainly before it.
-    Beyond(usize),
-}
-
-/// Finds the marker `close`. With a `guard`, only a `close` right behind it counts, with white space between them.
-pub(super) fn find_end(text: &str, guard: &str, close: &str, tail: Tail) -> End {
-    let Some(first) = guard.chars().chain(close.chars()).next() else { return End::At(0, 0) };
+/// Finds the marker `close`. Returns the bytes before it and its length; without it, the bytes that are certainly before it.
+/// With a `guard`, only a `close` right behind it counts, with white space between them.
+pub(super) fn find_end(text: &str, guard: &str, close: &str, tail: Tail) -> (usize, Option<usize>) {
+    let Some(first) = guard.chars().chain(close.chars()).next() else { return (0, Some(0)) };
     steps::count(text.len());
     for (at, _) in text.match_indices(first) {
         let from = text.get(at..).unwrap_or_default();
-        match marker_at(from, guard, tail) {
-            Marker::Whole => {}
-            Marker::Maybe => return End::Beyond(at),
-            Marker::None => continue,
-        }
-        let after = from.get(guard.len()..).unwrap_or_default();
+        let length = match marker_at(from, guard, tail) {
+            Found::Whole(length) => length,
+            Found::Undecided => return (at, None),
+            Found::None(_) => continue,
+        };
+        let after = from.get(length..).unwrap_or_default();
         let space = if guard.is_empty() { 0 } else { space_within(after, MAX_SPACE) };
         match marker_at(after.get(space..).unwrap_or_default(), close, tail) {
-            Marker::Whole => return End::At(at, guard.len() + space + close.len()),
-            Marker::Maybe => return End::Beyond(at),
-            Marker::None => {}
+            Found::Whole(close) => return (at, Some(length + space + close)),
+            Found::Undecided => return (at, None),
+            Found::None(_) => {}
         }
     }
-    End::Beyond(text.len())
+    (text.len(), None)
 }
 
 /// Finds the end of a tag or of a JSON value at the start of a text that arrives in pieces.
@@ -86,17 +90,6 @@ pub(super) struct Scan {
     quote: Option<u8>,
     is_escaped: bool,
     has_ended: bool,
-}
-
-/// The end of what begins a text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Found {
-    /// It depends on what follows.
-    Undecided,
-    /// The text does not begin with it; this many bytes are something else.
-    None(usize),
-    /// It has this many bytes.
-    Whole(usize),
 }
 
 impl Scan {
@@ -222,7 +215,7 @@ impl Tag {
     }
 
     pub(super) fn is(&self, kind: TagKind, name: &str) -> bool {
-        self.kind == kind && self.name.eq_ignore_ascii_case(name)
+        self.kind == kind && is_name(&self.name, name)
     }
 }
 

@@ -4,8 +4,8 @@ use advisor_core::{Text, ToolCall};
 use serde_json::{Map, Value};
 
 use super::event::OpenedCall;
-use super::json::{self, Head};
-use super::scan::{Found, MAX_SPACE, Marker, Scan, Tag, TagKind, Tail, marker_at, space_within};
+use super::json;
+use super::scan::{Found, MAX_SPACE, Scan, Tag, TagKind, Tail, is_name, marker_at, space_within};
 use super::steps;
 use super::value::ValueReader;
 use crate::format::TextFormat;
@@ -23,10 +23,8 @@ pub(super) enum Syntax {
     Sentinel,
     /// Tokens of a model around a name and the arguments as JSON.
     Tokens(&'static Tokens),
-    /// The marker before a list of calls, and the one behind it.
-    Section(&'static str, &'static str),
-    /// The marker behind a list of calls.
-    SectionEnd(&'static str),
+    /// A marker before or behind a list of calls.
+    Marker(&'static str),
 }
 
 /// The names of elements.
@@ -57,8 +55,6 @@ const MAX_HEADER: usize = 256;
 const XML: Dialect = Dialect { format: TextFormat::Xml, call: "tool", argument: "arg" };
 const DSML: Dialect =
     Dialect { format: TextFormat::DeepSeek, call: "｜DSML｜invoke", argument: "｜DSML｜parameter" };
-const DSML_ASCII: Dialect =
-    Dialect { format: TextFormat::DeepSeek, call: "|DSML|invoke", argument: "|DSML|parameter" };
 
 /// DeepSeek's tokens before DSML: V3.1 writes the name and the arguments, V3 and R1 write `function`, the name, and
 /// the arguments in a fence.
@@ -68,14 +64,6 @@ const DEEPSEEK: Tokens = Tokens {
     arguments: "<｜tool▁sep｜>",
     call_end: "<｜tool▁call▁end｜>",
     fenced_end: Some("\n```<｜tool▁call▁end｜>"),
-};
-/// The same, with the bars that some servers write.
-const DEEPSEEK_ASCII: Tokens = Tokens {
-    format: TextFormat::DeepSeek,
-    call: "<|tool▁call▁begin|>",
-    arguments: "<|tool▁sep|>",
-    call_end: "<|tool▁call▁end|>",
-    fenced_end: Some("\n```<|tool▁call▁end|>"),
 };
 const KIMI: Tokens = Tokens {
     format: TextFormat::Kimi,
@@ -102,20 +90,19 @@ impl TextFormat {
             Self::Json => &[Syntax::Json],
             Self::Sentinel => &[Syntax::Sentinel],
             Self::Kimi => &[
-                Syntax::Section("<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"),
+                Syntax::Marker("<|tool_calls_section_begin|>"),
+                Syntax::Marker("<|tool_calls_section_end|>"),
                 Syntax::Tokens(&KIMI),
             ],
             Self::DeepSeek => &[
-                Syntax::Section("<｜DSML｜function_calls>", "</｜DSML｜function_calls>"),
-                Syntax::Section("<｜DSML｜tool_calls>", "</｜DSML｜tool_calls>"),
-                Syntax::Section("<|DSML|function_calls>", "</|DSML|function_calls>"),
-                Syntax::Section("<|DSML|tool_calls>", "</|DSML|tool_calls>"),
-                Syntax::Section("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"),
-                Syntax::Section("<|tool▁calls▁begin|>", "<|tool▁calls▁end|>"),
+                Syntax::Marker("<｜DSML｜function_calls>"),
+                Syntax::Marker("</｜DSML｜function_calls>"),
+                Syntax::Marker("<｜DSML｜tool_calls>"),
+                Syntax::Marker("</｜DSML｜tool_calls>"),
+                Syntax::Marker("<｜tool▁calls▁begin｜>"),
+                Syntax::Marker("<｜tool▁calls▁end｜>"),
                 Syntax::Element(&DSML),
-                Syntax::Element(&DSML_ASCII),
                 Syntax::Tokens(&DEEPSEEK),
-                Syntax::Tokens(&DEEPSEEK_ASCII),
             ],
         }
     }
@@ -135,7 +122,7 @@ impl Dialect {
 
     /// Returns the name of the argument that begins with this tag. In XML, any element can be one of its own name.
     pub(super) fn argument<'a>(&self, tag: &'a Tag) -> Option<&'a str> {
-        let is_argument = tag.name.eq_ignore_ascii_case(self.argument);
+        let is_argument = is_name(&tag.name, self.argument);
         let name =
             tag.attribute("name").filter(|_| is_argument).map(str::trim).filter(|name| !name.is_empty());
         let own = Some(tag.name.as_str()).filter(|_| self.format == TextFormat::Xml);
@@ -151,8 +138,8 @@ pub(super) enum Opening {
     No(usize),
     /// It is JSON without a call in it, up to its end.
     Data,
-    /// A marker around a list of calls, with its bytes. The list goes on up to the other marker, if there is one.
-    Section(usize, Option<&'static str>),
+    /// A marker before or behind a list of calls, with its bytes.
+    Marker(usize),
     Call(Box<Opened>),
 }
 
@@ -211,18 +198,16 @@ impl Candidate {
 
     /// Looks at the text from its first character on. Each look must begin with the same bytes.
     pub(super) fn open(&mut self, text: &str, tail: Tail, tools: &TextTools) -> Opening {
-        let section = |marker: &str, end| match marker_at(text, marker, tail) {
-            Marker::Whole => Opening::Section(marker.len(), end),
-            Marker::Maybe => Opening::Undecided,
-            Marker::None => Opening::No(1),
-        };
         let opening = match self.syntax {
             Syntax::Element(dialect) => self.element(dialect, text, tools),
             Syntax::Json => self.json(text, tail, tools),
             Syntax::Sentinel => self.sentinel(text, tail, tools),
             Syntax::Tokens(tokens) => tokens.open(text, tail),
-            Syntax::Section(begin, end) => section(begin, Some(end)),
-            Syntax::SectionEnd(end) => section(end, None),
+            Syntax::Marker(marker) => match marker_at(text, marker, tail) {
+                Found::Whole(length) => Opening::Marker(length),
+                Found::Undecided => Opening::Undecided,
+                Found::None(_) => Opening::No(1),
+            },
         };
         match opening {
             Opening::Undecided if tail == Tail::Ended => Opening::No(1),
@@ -242,7 +227,7 @@ impl Candidate {
             Found::Whole(length) => length,
         };
         let tag = text.get(..length).and_then(Tag::read).filter(|tag| tag.kind != TagKind::Closing);
-        let opened = tag.and_then(|tag| match tag.name.eq_ignore_ascii_case(dialect.call) {
+        let opened = tag.and_then(|tag| match is_name(&tag.name, dialect.call) {
             true => element_of_tool(dialect, &tag, length, tools),
             false => short_form(&tag, length, tools),
         });
@@ -250,11 +235,8 @@ impl Candidate {
     }
 
     fn json(&mut self, text: &str, tail: Tail, tools: &TextTools) -> Opening {
-        match json::head(text) {
-            Head::Undecided => return Opening::Undecided,
-            Head::NoJson => return Opening::No(1),
-            Head::Data => return Opening::Data,
-            Head::MaybeCalls => {}
+        if let Some(decided) = json::decided_by_head(text) {
+            return decided;
         }
         let end = self.scan.json(text);
         if end.is_none() && tail == Tail::Open {
@@ -269,9 +251,9 @@ impl Candidate {
 
     fn sentinel(&mut self, text: &str, tail: Tail, tools: &TextTools) -> Opening {
         match marker_at(text, SENTINEL_START, tail) {
-            Marker::Whole => {}
-            Marker::Maybe => return Opening::Undecided,
-            Marker::None => return Opening::No(1),
+            Found::Whole(_) => {}
+            Found::Undecided => return Opening::Undecided,
+            Found::None(_) => return Opening::No(1),
         }
         let header = text.get(SENTINEL_START.len()..).unwrap_or_default();
         let length = match self.scan.strict_json(header) {
@@ -282,9 +264,9 @@ impl Candidate {
         let (header, after) = header.split_at_checked(length).unwrap_or_default();
         let space = space_within(after, MAX_SPACE);
         match marker_at(after.get(space..).unwrap_or_default(), "]]", tail) {
-            Marker::Whole => {}
-            Marker::Maybe => return Opening::Undecided,
-            Marker::None => return Opening::No(SENTINEL_START.len()),
+            Found::Whole(_) => {}
+            Found::Undecided => return Opening::Undecided,
+            Found::None(_) => return Opening::No(SENTINEL_START.len()),
         }
         let length = SENTINEL_START.len() + length + space + 2;
         let members = serde_json::from_str(header).unwrap_or_default();
@@ -296,11 +278,13 @@ impl Candidate {
 /// Checks whether a text that begins with `<` may go on with the name of this element.
 fn may_begin_with(text: &str, element: &str) -> bool {
     let text = text.get(1..).unwrap_or_default();
-    let next = || text.get(element.len()..).unwrap_or_default().chars().next();
     match marker_at(text, element, Tail::Open) {
-        Marker::Maybe => true,
-        Marker::Whole => next().is_none_or(|next| next.is_whitespace() || matches!(next, '>' | '/')),
-        Marker::None => false,
+        Found::Undecided => true,
+        Found::Whole(length) => {
+            let next = text.get(length..).unwrap_or_default().chars().next();
+            next.is_none_or(|next| next.is_whitespace() || matches!(next, '>' | '/'))
+        }
+        Found::None(_) => false,
     }
 }
 
@@ -391,27 +375,24 @@ impl Tokens {
     ///
     /// Names and ids have no `<`, so looks at many tokens do not overlap.
     fn open(&self, text: &str, tail: Tail) -> Opening {
-        match marker_at(text, self.call, tail) {
-            Marker::Whole => {}
-            Marker::Maybe => return Opening::Undecided,
-            Marker::None => return Opening::No(1),
-        }
-        let no = Opening::No(self.call.len());
+        let begin = match marker_at(text, self.call, tail) {
+            Found::Whole(length) => length,
+            Found::Undecided => return Opening::Undecided,
+            Found::None(_) => return Opening::No(1),
+        };
         let window = text.get(..text.floor_char_boundary(MAX_HEADER)).unwrap_or_default();
-        let undecided =
-            if window.len() < text.len() { Opening::No(self.call.len()) } else { Opening::Undecided };
-        let after = window.get(self.call.len()..).unwrap_or_default();
+        let undecided = if window.len() < text.len() { Opening::No(begin) } else { Opening::Undecided };
+        let after = window.get(begin..).unwrap_or_default();
         let end = after.find('<');
         steps::count(end.unwrap_or(after.len()));
         let Some((id, token)) = end.and_then(|end| after.split_at_checked(end)) else {
             return undecided;
         };
-        match marker_at(token, self.arguments, tail) {
-            Marker::Whole => {}
-            Marker::Maybe => return undecided,
-            Marker::None => return no,
-        }
-        let length = self.call.len() + id.len() + self.arguments.len();
+        let length = match marker_at(token, self.arguments, tail) {
+            Found::Whole(length) => begin + id.len() + length,
+            Found::Undecided => return undecided,
+            Found::None(_) => return Opening::No(begin),
+        };
         let id = id.trim();
         let opened = |name: &str, length, end: &str| {
             let name = Text::from(or_unnamed(name));
@@ -428,9 +409,9 @@ impl Tokens {
             return undecided;
         };
         match marker_at(fence, FENCE, tail) {
-            Marker::Whole => opened(name, length + name.len() + FENCE.len(), fenced_end),
-            Marker::Maybe => undecided,
-            Marker::None => opened(id, length, self.call_end),
+            Found::Whole(fence) => opened(name, length + name.len() + fence, fenced_end),
+            Found::Undecided => undecided,
+            Found::None(_) => opened(id, length, self.call_end),
         }
     }
 }

@@ -14,7 +14,7 @@ fn tools() -> TextTools {
 
 /// Counts the looks at the bytes of a text, which is parsed in these pieces.
 fn steps_of<'a>(pieces: impl IntoIterator<Item = &'a str>) -> usize {
-    let mut parser = TextCallParser::new(TextFormat::ALL, &tools());
+    let mut parser = TextCallParser::new(TextFormat::ALL, &tools(), ParserLimits::default());
     let mut events = Vec::new();
     steps::counted(|| {
         // One call too many ends a text.

@@ -6,9 +6,7 @@ use serde_json::{Map, Value};
 
 use super::event::Output;
 use super::input::Input;
-use super::scan::{
-    End, Found, MAX_SPACE, Marker, Scan, Tag, TagKind, Tail, find_end, marker_at, space_within,
-};
+use super::scan::{Found, MAX_SPACE, Scan, Tag, TagKind, Tail, find_end, marker_at, space_within};
 use super::steps;
 use crate::entities;
 use crate::tools::BodyText;
@@ -138,18 +136,14 @@ impl ValueReader {
             Kind::Text(guard) => guard.as_str(),
             Kind::Json | Kind::Start(..) => "",
         };
-        let end = find_end(input.rest(), guard, &self.close, tail);
-        let (End::At(before, _) | End::Beyond(before)) = end;
+        let (before, end) = find_end(input.rest(), guard, &self.close, tail);
         let text = input.take(before);
         out.body(text);
         match self.kind {
             Kind::Json => arguments.json(text, out),
             _ => arguments.text(text, out),
         }
-        match end {
-            End::At(_, length) => Some(length),
-            End::Beyond(_) => None,
-        }
+        end
     }
 
     /// Writes the end of the value.
@@ -169,13 +163,13 @@ impl ValueReader {
 fn beginning(text: &str, start: &str, tail: Tail) -> Option<(usize, bool)> {
     let space = space_within(text, MAX_SPACE);
     let marker = match start {
-        "" => Marker::None,
+        "" => Found::None(0),
         start => marker_at(text.get(space..).unwrap_or_default(), start, tail),
     };
     let (length, is_marked) = match marker {
-        Marker::Whole => (space + start.len(), true),
-        Marker::Maybe => return None,
-        Marker::None => (0, false),
+        Found::Whole(length) => (space + length, true),
+        Found::Undecided => return None,
+        Found::None(_) => (0, false),
     };
     match text.get(length..).unwrap_or_default() {
         "" | "\r" if tail == Tail::Open => None,
@@ -206,13 +200,13 @@ impl Elements {
             let length = match plain {
                 0 if rest.is_empty() => return None,
                 0 => match marker_at(rest, close, tail) {
-                    Marker::Whole if self.depth == 0 => return Some(close.len()),
-                    Marker::Whole => {
+                    Found::Whole(length) if self.depth == 0 => return Some(length),
+                    Found::Whole(length) => {
                         self.depth -= 1;
-                        close.len()
+                        length
                     }
-                    Marker::Maybe => return None,
-                    Marker::None => self.tag_at(rest, tail)?,
+                    Found::Undecided => return None,
+                    Found::None(_) => self.tag_at(rest, tail)?,
                 },
                 plain => plain,
             };
@@ -226,9 +220,9 @@ impl Elements {
     fn tag_at(&mut self, rest: &str, tail: Tail) -> Option<usize> {
         let Some(element) = &self.nests_in else { return Some(1) };
         match marker_at(rest.get(1..).unwrap_or_default(), element, tail) {
-            Marker::Whole => {}
-            Marker::Maybe => return None,
-            Marker::None => return Some(1),
+            Found::Whole(_) => {}
+            Found::Undecided => return None,
+            Found::None(_) => return Some(1),
         }
         let window = window(rest);
         let found = self.scan.tag(window);
@@ -289,7 +283,7 @@ fn split_at_close<'a>(text: &'a str, name: &str) -> Option<(&'a str, &'a str)> {
         steps::count(1);
         let from = text.get(at..)?;
         let named = from.get(1..)?;
-        if marker_at(named.strip_prefix('/').unwrap_or(named), name, Tail::Ended) != Marker::Whole {
+        if let Found::None(_) = marker_at(named.strip_prefix('/').unwrap_or(named), name, Tail::Ended) {
             continue;
         }
         let Some((tag, after)) = tag_at(from) else { continue };

@@ -1,11 +1,12 @@
 //! `SegmentEvent`, its JSON form, and `Invocation`.
 
 use advisor_core::{ProviderData, Text};
-use serde::{Deserialize, Serialize};
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 /// The kinds of segments.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum SegmentType {
@@ -27,8 +28,7 @@ pub enum SegmentType {
 
 impl SegmentType {
     /// Returns the kind of a call of this tool.
-    #[must_use]
-    pub fn for_tool(name: &str) -> Self {
+    pub(super) fn for_tool(name: &str) -> Self {
         match name {
             "write_file" => Self::WriteFile,
             "edit_file" => Self::EditFile,
@@ -46,20 +46,13 @@ impl SegmentType {
 /// [interrupted](BrokenEnd::Interrupted), also after its own end.
 ///
 /// # JSON
-/// ```
-/// use serde_json::json;
-/// use text_tool_calls::segments::{SegmentEvent, SegmentType};
-///
-/// let start = SegmentEvent::start("call_1", SegmentType::ToolCall).with_metadata("tool_name", json!("weather"));
-/// let form = json!({
+/// ```json
+/// {
 ///     "type": "SEGMENT_START", "segment_id": "call_1", "segment_type": "tool_call",
-///     "payload": {"metadata": {"tool_name": "weather"}},
-/// });
-/// assert_eq!(serde_json::to_value(&start)?, form);
-/// assert_eq!(serde_json::from_value::<SegmentEvent>(form)?, start);
-/// # Ok::<(), serde_json::Error>(())
+///     "payload": {"metadata": {"tool_name": "weather"}}
+/// }
 /// ```
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct SegmentEvent {
     /// Whether the segment starts, goes on or ends.
@@ -68,15 +61,14 @@ pub struct SegmentEvent {
     /// The id of the segment. For a call it is the id of the invocation.
     pub segment_id: Text,
     /// The kind of the segment, at its start.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub segment_type: Option<SegmentType>,
     /// The data of the event.
-    #[serde(default)]
     pub payload: SegmentPayload,
 }
 
 /// Whether a segment starts, goes on or ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[allow(clippy::exhaustive_enums, reason = "start, content, end")]
 pub enum SegmentEventType {
     /// The segment starts.
@@ -91,14 +83,14 @@ pub enum SegmentEventType {
 }
 
 /// The data of a [`SegmentEvent`].
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct SegmentPayload {
     /// The next characters of the segment.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub delta: String,
     /// Data of the segment: `tool_name`, `path`, and at the end of a call `arguments`.
-    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    #[serde(skip_serializing_if = "Map::is_empty")]
     pub metadata: Map<String, Value>,
     /// The end of the segment, if it did not end by itself: `interrupted` with a `reason`, or `failed` with an
     /// `error`.
@@ -107,8 +99,7 @@ pub struct SegmentPayload {
 }
 
 /// The end of a segment that did not end by itself. A call with such an end is no invocation.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(into = "WireEnd", try_from = "WireEnd")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BrokenEnd {
     /// The answer was interrupted, for this reason.
@@ -117,39 +108,16 @@ pub enum BrokenEnd {
     Failed(Text),
 }
 
-/// The JSON form of [`BrokenEnd`].
-#[derive(Default, Serialize, Deserialize)]
-struct WireEnd {
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    interrupted: bool,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    reason: Option<Text>,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    failed: bool,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    error: Option<Text>,
-}
-
-impl From<BrokenEnd> for WireEnd {
-    fn from(end: BrokenEnd) -> Self {
-        match end {
-            BrokenEnd::Interrupted(reason) => {
-                Self { interrupted: true, reason: Some(reason), ..Self::default() }
-            }
-            BrokenEnd::Failed(error) => Self { failed: true, error: Some(error), ..Self::default() },
-        }
-    }
-}
-
-impl TryFrom<WireEnd> for BrokenEnd {
-    type Error = &'static str;
-
-    fn try_from(end: WireEnd) -> Result<Self, Self::Error> {
-        match end {
-            WireEnd { failed: true, error, .. } => Ok(Self::Failed(error.unwrap_or_default())),
-            WireEnd { interrupted: true, reason, .. } => Ok(Self::Interrupted(reason.unwrap_or_default())),
-            _ => Err("neither interrupted nor failed"),
-        }
+impl Serialize for BrokenEnd {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (word, key, text) = match self {
+            Self::Interrupted(reason) => ("interrupted", "reason", reason),
+            Self::Failed(error) => ("failed", "error", error),
+        };
+        let mut map = serializer.serialize_map(Some(2))?;
+        map.serialize_entry(word, &true)?;
+        map.serialize_entry(key, text)?;
+        map.end()
     }
 }
 
@@ -162,18 +130,18 @@ impl BrokenEnd {
 
 impl SegmentEvent {
     /// Creates the start of a segment.
-    pub fn start(id: impl Into<Text>, segment_type: SegmentType) -> Self {
+    pub(super) fn start(id: impl Into<Text>, segment_type: SegmentType) -> Self {
         Self { segment_type: Some(segment_type), ..Self::new(SegmentEventType::Start, id.into()) }
     }
 
     /// Creates a piece of a segment.
-    pub fn content(id: impl Into<Text>, delta: impl Into<String>) -> Self {
+    pub(super) fn content(id: impl Into<Text>, delta: impl Into<String>) -> Self {
         let payload = SegmentPayload { delta: delta.into(), ..SegmentPayload::default() };
         Self { payload, ..Self::new(SegmentEventType::Content, id.into()) }
     }
 
     /// Creates the end of a segment.
-    pub fn end(id: impl Into<Text>) -> Self {
+    pub(super) fn end(id: impl Into<Text>) -> Self {
         Self::new(SegmentEventType::End, id.into())
     }
 
@@ -182,15 +150,13 @@ impl SegmentEvent {
     }
 
     /// Adds data.
-    #[must_use]
-    pub fn with_metadata(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
+    pub(super) fn with_metadata(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
         self.payload.metadata.insert(key.into(), value.into());
         self
     }
 
     /// Makes it the end of a segment that did not end by itself.
-    #[must_use]
-    pub fn with_broken_end(mut self, broken: BrokenEnd) -> Self {
+    pub(super) fn with_broken_end(mut self, broken: BrokenEnd) -> Self {
         self.payload.broken = Some(broken);
         self
     }
@@ -208,4 +174,39 @@ pub struct Invocation {
     pub arguments: Map<String, Value>,
     /// Data that goes back to the provider with the call, such as a signature. Empty for a call in text.
     pub provider_data: Vec<ProviderData>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_have_a_stable_json_form() {
+        let end = SegmentEvent::end("c1").with_metadata("tool_name", "time");
+        let interrupted = SegmentEvent::end("c1").with_broken_end(BrokenEnd::Interrupted("no".into()));
+        for (event, json) in [
+            (
+                SegmentEvent::start("c1", SegmentType::RunBash),
+                r#"{"type":"SEGMENT_START","segment_id":"c1","segment_type":"run_bash","payload":{}}"#,
+            ),
+            (
+                SegmentEvent::content("c1", "x"),
+                r#"{"type":"SEGMENT_CONTENT","segment_id":"c1","payload":{"delta":"x"}}"#,
+            ),
+            (
+                end.clone(),
+                r#"{"type":"SEGMENT_END","segment_id":"c1","payload":{"metadata":{"tool_name":"time"}}}"#,
+            ),
+            (
+                end.with_broken_end(BrokenEnd::Failed("no".into())),
+                r#"{"type":"SEGMENT_END","segment_id":"c1","payload":{"metadata":{"tool_name":"time"},"failed":true,"error":"no"}}"#,
+            ),
+            (
+                interrupted,
+                r#"{"type":"SEGMENT_END","segment_id":"c1","payload":{"interrupted":true,"reason":"no"}}"#,
+            ),
+        ] {
+            assert_eq!(serde_json::to_string(&event).unwrap(), json);
+        }
+    }
 }

@@ -75,11 +75,13 @@ use crate::tools::TextTools;
 /// ```
 pub struct SegmentHandler {
     mode: Mode,
-    limits: ParserLimits,
     all: Segments,
     /// The segments of the open blocks.
     open: BTreeMap<BlockId, Open>,
-    round: Round,
+    /// The round that is read.
+    round: u32,
+    /// Where its events and invocations begin.
+    of_round: (usize, usize),
     is_finalized: bool,
 }
 
@@ -89,14 +91,6 @@ enum Mode {
     PassThrough,
     Native,
     Parsing(TextFormat),
-}
-
-/// The round that is read, and where its events and invocations begin.
-#[derive(Default)]
-struct Round {
-    number: u32,
-    events: usize,
-    invocations: usize,
 }
 
 impl SegmentHandler {
@@ -131,18 +125,12 @@ impl SegmentHandler {
     fn with_mode(mode: Mode, tools: &TextTools) -> Self {
         Self {
             mode,
-            limits: ParserLimits::default(),
             all: Segments { tools: tools.clone(), ..Segments::default() },
             open: BTreeMap::new(),
-            round: Round::default(),
+            round: 0,
+            of_round: (0, 0),
             is_finalized: false,
         }
-    }
-
-    /// Sets the bounds of calls in the text.
-    #[must_use]
-    pub fn with_limits(self, limits: ParserLimits) -> Self {
-        Self { limits, ..self }
     }
 
     /// Sets the beginning of the ids that the handler makes, such as the id of the turn.
@@ -161,7 +149,7 @@ impl SegmentHandler {
         if self.is_finalized {
             return Err(ParserError::Ended);
         }
-        if chunk.round() != self.round.number {
+        if chunk.round() != self.round {
             self.begin_round(chunk.round());
         }
         let before = self.all.events.len();
@@ -235,7 +223,7 @@ impl SegmentHandler {
         let (tools, ids) = (self.all.tools.clone(), self.all.ids.renewed());
         self.all = Segments { tools, ids, ..Segments::default() };
         self.open.clear();
-        self.round = Round::default();
+        (self.round, self.of_round) = (0, (0, 0));
         self.is_finalized = false;
     }
 
@@ -243,7 +231,7 @@ impl SegmentHandler {
     fn open(&mut self, head: &BlockHead) -> Option<Open> {
         match (head.kind, self.mode, &head.call) {
             (BlockKind::Text, Mode::Parsing(format), _) => {
-                let parser = TextCallParser::with_limits([format], &self.all.tools, self.limits);
+                let parser = TextCallParser::new([format], &self.all.tools, ParserLimits::default());
                 Some(Open::parsed(parser))
             }
             (BlockKind::Text | BlockKind::Refusal, ..) => {
@@ -274,22 +262,23 @@ impl SegmentHandler {
     }
 
     fn begin_round(&mut self, number: u32) {
-        self.all.calls_left = self.limits.calls;
-        let (events, invocations) = (self.all.events.len(), self.all.invocations.len());
-        self.round = Round { number, events, invocations };
+        self.all.calls_left = ParserLimits::default().calls;
+        self.round = number;
+        self.of_round = (self.all.events.len(), self.all.invocations.len());
     }
 
     /// Ends the segments of the round once more, as interrupted, for the next attempt at it.
     fn take_back(&mut self) {
         self.open.clear();
-        self.all.invocations.truncate(self.round.invocations);
+        let (first_event, first_invocation) = self.of_round;
+        self.all.invocations.truncate(first_invocation);
         let end = BrokenEnd::Interrupted("the model is called again".into());
-        let of_round = self.all.events.get(self.round.events..).unwrap_or_default().iter();
+        let of_round = self.all.events.get(first_event..).unwrap_or_default().iter();
         let starts = of_round.filter(|event| event.event_type == SegmentEventType::Start);
         let ends = starts.map(|start| SegmentEvent::end(&start.segment_id).with_broken_end(end.clone()));
         let ends: Vec<_> = ends.collect();
         self.all.events.extend(ends);
-        self.begin_round(self.round.number);
+        self.begin_round(self.round);
     }
 }
 

@@ -161,9 +161,7 @@ pub(super) struct ParsedText {
 impl ParsedText {
     fn push(&mut self, text: &str, all: &mut Segments) -> Result<(), ParserError> {
         let mut parsed = Vec::new();
-        self.parser.calls_left = all.calls_left;
-        let result = self.parser.push(text, &mut parsed);
-        all.calls_left = self.parser.calls_left;
+        let result = self.parser.read(Some(text), &mut all.calls_left, &mut parsed);
         parsed.into_iter().for_each(|event| self.take(event, all));
         result
     }
@@ -171,9 +169,7 @@ impl ParsedText {
     /// Ends the block. Text that is held back is emitted first.
     fn end(mut self, end: End<'_>, all: &mut Segments) -> Result<(), ParserError> {
         let mut parsed = Vec::new();
-        self.parser.calls_left = all.calls_left;
-        let result = self.parser.finish(&mut parsed);
-        all.calls_left = self.parser.calls_left;
+        let result = self.parser.read(None, &mut all.calls_left, &mut parsed);
         for event in parsed {
             match (event, end) {
                 // Not even a call that was undecided until now, and is complete, may run.

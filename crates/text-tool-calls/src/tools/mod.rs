@@ -1,31 +1,77 @@
-//! `TextTools`: the tools that are looked for, with their schemas and short forms (`ToolForm`).
+//! `TextTools`: the tools whose calls are in a text, with their short forms (`ToolForm`): described for a prompt, and looked up by
+//! the parser.
 
+mod call;
+mod example;
 pub(crate) mod schema;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use advisor_core::{Text, ToolDefinition};
-use serde_json::Value;
+use advisor_core::{Text, ToolCall, ToolDefinition, described_schema};
+use serde_json::{Value, json};
 
 use self::schema::Schema;
+use crate::format::PromptFormat;
 
-/// The tools whose calls a parser finds in a text: their names, schemas and short forms. Cheap to clone.
+/// The tools whose calls are in a text, with their short forms. Cheap to clone.
+///
+/// It describes them for a prompt, and writes calls as the model is to write them.
+///
+/// # Example
+/// ```
+/// use advisor_core::ToolDefinition;
+/// use serde_json::json;
+/// use text_tool_calls::{PromptFormat, TextTools};
+///
+/// let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
+/// let weather = ToolDefinition::new("weather", "Tells the weather.", schema);
+/// let tools = TextTools::new([&weather]);
+/// assert!(tools.describe(PromptFormat::Xml).contains("<tool name=\"weather\">"));
+/// assert_eq!(
+///     tools.call(PromptFormat::Xml, "weather", r#"{"city": "Oslo"}"#),
+///     "<tool name=\"weather\">\n<arguments>\n<arg name=\"city\">Oslo</arg>\n</arguments>\n</tool>"
+/// );
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct TextTools(Arc<Inner>);
 
 #[derive(Debug, Clone, Default)]
 struct Inner {
-    /// The JSON schema of each tool's arguments.
-    schemas: HashMap<Text, Value>,
+    definitions: Vec<ToolDefinition>,
+    /// The place of each tool, by its name.
+    places: HashMap<Text, usize>,
     forms: Vec<ToolForm>,
 }
 
+const INTRODUCTION: &str = "\
+# Tools
+
+You can call the tools below. To call one, write a block exactly as in its example, with your own values. \
+Text may stand before the block. Write one block per call; several blocks are several calls. \
+After the last block, end your message: the results come with the next one. Never write a result yourself.";
+
+const XML_RULES: &str = "\
+Write each element of a list as an `<item>`, and each member of an object as an `<arg>` with its name:
+
+<arg name=\"names\">
+<item>first</item>
+<item>second</item>
+</arg>
+
+Write `&lt;` for `<` and `&amp;` for `&` in values.";
+
+const JSON_RULES: &str = "Write nothing but valid JSON in the block.";
+
+const SENTINEL_RULES: &str = "\
+The start marker has a JSON object with the name of the tool; the text up to the end marker is a JSON object with the \
+arguments, unless the example shows otherwise.";
+
 impl TextTools {
-    /// Creates the description of these tools. `write_file`, `edit_file` and `run_bash` have short forms.
+    /// Collects these tools. `write_file`, `edit_file` and `run_bash` have short forms.
     pub fn new<'a>(definitions: impl IntoIterator<Item = &'a ToolDefinition>) -> Self {
-        let schemas = definitions.into_iter();
-        let schemas = schemas.map(|tool| (tool.name.clone(), tool.parameters.clone())).collect();
+        let definitions: Vec<_> = definitions.into_iter().cloned().collect();
+        let places = definitions.iter().enumerate().map(|(place, tool)| (tool.name.clone(), place)).collect();
         let forms = [
             ToolForm::new("write_file", "content")
                 .with_verbatim_body("__START_CONTENT__", "__END_CONTENT__")
@@ -35,7 +81,8 @@ impl TextTools {
                 .with_required("path"),
             ToolForm::new("run_bash", "command"),
         ];
-        forms.into_iter().fold(Self(Arc::new(Inner { schemas, forms: Vec::new() })), Self::with_form)
+        let tools = Self(Arc::new(Inner { definitions, places, forms: Vec::new() }));
+        forms.into_iter().fold(tools, Self::with_form)
     }
 
     /// Adds a short form, and replaces that of the same tool. It has no effect if there is no such tool.
@@ -49,16 +96,74 @@ impl TextTools {
         self
     }
 
-    /// Checks whether a tool of this name exists.
+    /// Returns the description of the tools for a prompt: the rules, and each tool with its arguments and examples. Empty
+    /// without tools.
     #[must_use]
-    pub fn contains(&self, name: &str) -> bool {
-        self.0.schemas.contains_key(name)
+    pub fn describe(&self, format: PromptFormat) -> String {
+        if self.is_empty() {
+            return String::new();
+        }
+        let rules = match format {
+            PromptFormat::Xml => self.xml_rules(),
+            PromptFormat::Json => JSON_RULES.to_owned(),
+            PromptFormat::Sentinel => SENTINEL_RULES.to_owned(),
+        };
+        let mut parts = vec![INTRODUCTION.to_owned(), rules];
+        for definition in &self.0.definitions {
+            parts.push(format!("## {}\n\n{}", definition.name, described(definition)));
+            parts.push(self.examples(format, definition));
+        }
+        parts.join("\n\n")
     }
 
-    /// Checks whether there is no tool.
+    /// Returns the rules of XML, with the exceptions for texts that are read unchanged.
+    fn xml_rules(&self) -> String {
+        let mut rules = XML_RULES.to_owned();
+        for form in self.forms() {
+            let exception = match &form.body_text {
+                BodyText::Value => continue,
+                BodyText::Verbatim(Some((start, end))) => {
+                    format!("Text between `{start}` and `{end}` is an exception")
+                }
+                BodyText::Verbatim(None) => {
+                    format!("The argument `{}` of `{}` is an exception", form.body, form.tool)
+                }
+            };
+            rules.push_str(&format!("\n{exception}: write it unchanged, with each `<` and `&` as it is."));
+        }
+        rules
+    }
+
+    /// Returns one example with the required arguments, and another with all, if there are others.
+    fn examples(&self, format: PromptFormat, definition: &ToolDefinition) -> String {
+        let [basic, all] = [false, true].map(|all| example::arguments(definition, all));
+        let mut text = format!("Example:\n\n{}", self.call(format, &definition.name, &basic.to_string()));
+        if all != basic {
+            text.push_str("\n\nExample with optional arguments:\n\n");
+            text.push_str(&self.call(format, &definition.name, &all.to_string()));
+        }
+        text
+    }
+
+    /// Writes a call in this format; `arguments` is the text of a JSON object. Other text is written unchanged.
+    ///
+    /// The parser reads the same arguments in it. In XML, arguments that elements would change are written as JSON.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.0.schemas.is_empty()
+    pub fn call(&self, format: PromptFormat, name: &str, arguments: &str) -> String {
+        let arguments = if ToolCall::gives_none(arguments) { "{}" } else { arguments.trim() };
+        match format {
+            PromptFormat::Xml => call::in_xml(name, arguments, self),
+            PromptFormat::Json => call::in_json(name, arguments),
+            PromptFormat::Sentinel => call::in_sentinel(name, arguments, self),
+        }
+    }
+
+    pub(crate) fn contains(&self, name: &str) -> bool {
+        self.0.places.contains_key(name)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.definitions.is_empty()
     }
 
     /// Returns the short form of the tool.
@@ -77,8 +182,25 @@ impl TextTools {
 
     /// Returns the schema of the tool's arguments, which is empty if there is no such tool.
     pub(crate) fn schema(&self, tool: &str) -> Schema<'_> {
-        self.0.schemas.get(tool).map_or_else(Schema::none, Schema::new)
+        let definition = self.0.places.get(tool).and_then(|place| self.0.definitions.get(*place));
+        definition.map_or_else(Schema::none, |definition| Schema::new(&definition.parameters))
     }
+}
+
+/// Returns the description of one tool and its arguments, as a JSON object.
+///
+/// It has the schema of the arguments without each `$schema` and `title`, which repeat what the model knows. A `format`
+/// stays where a text is meant: `date-time` tells how to write it. The format of a number is left out: `uint32` and
+/// `double` are types of a program, and the bounds of the number are in `minimum` and `maximum`.
+fn described(definition: &ToolDefinition) -> String {
+    let parameters = match &definition.parameters {
+        Value::Null => json!({"type": "object"}),
+        schema => described_schema(schema),
+    };
+    json!({
+        "name": definition.name, "description": definition.description, "parameters": parameters,
+    })
+    .to_string()
 }
 
 /// The short form of a tool: an element of the tool's name whose text is one argument.

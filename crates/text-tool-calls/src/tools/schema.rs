@@ -49,11 +49,6 @@ impl<'a> Schema<'a> {
         self.part(|schema| schema.get("items"))
     }
 
-    /// Checks whether the tool's schema does not have this part.
-    pub(crate) fn is_empty(self) -> bool {
-        self.part.is_null()
-    }
-
     /// Returns the names of the members of objects, in order.
     pub(crate) fn property_names(self) -> Vec<String> {
         let variants = self.variants();
@@ -66,26 +61,6 @@ impl<'a> Schema<'a> {
         let variants = self.variants();
         let required = variants.iter().find_map(|schema| schema.get("required")?.as_array());
         required.into_iter().flatten().filter_map(|name| name.as_str().map(str::to_owned)).collect()
-    }
-
-    /// Returns the first type that it names.
-    pub(crate) fn type_name(self) -> &'static str {
-        const TYPES: [&str; 6] = ["string", "integer", "number", "boolean", "array", "object"];
-        TYPES.into_iter().find(|kind| self.allows(kind)).unwrap_or("any")
-    }
-
-    /// Returns the description for the model.
-    pub(crate) fn description(self) -> Option<String> {
-        self.variants().iter().find_map(|schema| schema.get("description")?.as_str().map(str::to_owned))
-    }
-
-    /// Returns the allowed values, as a list for the model.
-    pub(crate) fn choices(self) -> Option<String> {
-        let variants = self.variants();
-        let choices = variants.iter().find_map(|schema| schema.get("enum")?.as_array())?;
-        let written =
-            choices.iter().map(|choice| choice.as_str().map_or_else(|| choice.to_string(), str::to_owned));
-        Some(written.collect::<Vec<_>>().join(", "))
     }
 
     /// Returns a value that the schema gives: an example, the default, or the first allowed value.

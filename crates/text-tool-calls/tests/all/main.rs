@@ -1,6 +1,6 @@
 //! Calls in text: the parsers, the segments, and the description of tools.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-mod manifest;
+mod description;
 mod parsers;
 mod segments;

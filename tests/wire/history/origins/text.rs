@@ -1,6 +1,6 @@
 //! A model that writes its calls into its text, as XML, behind a compatible server.
 
-use advisor_chain::text_tool_calls::ToolManifest;
+use advisor_chain::text_tool_calls::TextTools;
 use advisor_tests::prelude::*;
 
 use super::Origin;
@@ -20,8 +20,8 @@ pub(crate) const LOCAL: Origin = Origin {
 
 /// Writes the calls of a round as the model does.
 pub(crate) fn calls(round: usize) -> String {
-    let manifest = ToolManifest::new(PromptFormat::Xml, &definitions());
-    CALLS[round].map(|(name, arguments)| manifest.call(name, arguments)).join("\n")
+    let tools = TextTools::new(&definitions());
+    CALLS[round].map(|(name, arguments)| tools.call(PromptFormat::Xml, name, arguments)).join("\n")
 }
 
 fn first() -> String {

@@ -1,6 +1,6 @@
 //! A model that is told of its tools in words, behind a compatible server.
 
-use advisor_chain::text_tool_calls::ToolManifest;
+use advisor_chain::text_tool_calls::TextTools;
 use advisor_tests::prelude::*;
 
 use super::{Item, Rule, Sent, Target, chat};
@@ -58,8 +58,8 @@ fn turns(sent: &Sent<'_>) {
 }
 
 fn all_in_words(sent: &Sent<'_>) {
-    let manifest = ToolManifest::new(sent.target.in_text.expect("a format"), &definitions());
-    let call = |round: usize, place: usize| manifest.call(CALLS[round][place].0, CALLS[round][place].1);
+    let (tools, format) = (TextTools::new(&definitions()), sent.target.in_text.expect("a format"));
+    let call = |round: usize, place: usize| tools.call(format, CALLS[round][place].0, CALLS[round][place].1);
     let (look, now, draw, open) = (call(0, 0), call(0, 1), call(1, 0), call(1, 1));
     let expected: [&[&str]; 9] = [
         &[QUESTION],

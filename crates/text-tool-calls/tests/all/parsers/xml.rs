@@ -254,7 +254,8 @@ fn body_without_markers_ends_at_its_closing_tag() {
     let note = ToolDefinition::new("note", "Keeps a note.", schema);
     for (start, end) in [("", ""), ("", "END"), ("START", "")] {
         let form = ToolForm::new("note", "text").with_verbatim_body(start, end);
-        let mut parser = TextCallParser::new([XML], &TextTools::new([&note]).with_form(form));
+        let mut parser =
+            TextCallParser::new([XML], &TextTools::new([&note]).with_form(form), ParserLimits::default());
         let mut events = Vec::new();
         parser.push("<note>  hi</note> Done.", &mut events).unwrap();
         parser.finish(&mut events).unwrap();

@@ -1,10 +1,10 @@
 //! Segments of calls by the interface: streamed arguments, decoded files, ids, and calls that fail.
 
-use advisor_core::{Delta, DeltaKind, Media, ProviderData, ToolCallDelta};
+use advisor_core::{Delta, Media, ProviderData, ToolCallDelta};
 use serde_json::json;
-use text_tool_calls::segments::{SegmentEvent, SegmentHandler, SegmentType};
+use text_tool_calls::segments::SegmentHandler;
 
-use crate::segments::common::{answer, arguments, call, chunks, invocations, run, texts, tools};
+use crate::segments::common::{answer, arguments, call, chunks, invocations, run, short, texts, tools};
 
 fn native() -> SegmentHandler {
     SegmentHandler::native(&tools()).with_id_prefix("t:")
@@ -13,14 +13,9 @@ fn native() -> SegmentHandler {
 #[test]
 fn text_is_one_segment() {
     let mut handler = native();
-    run(&mut handler, &texts(["Hel", "", "lo"]));
-    let events = [
-        SegmentEvent::start("t:text_1", SegmentType::Text),
-        SegmentEvent::content("t:text_1", "Hel"),
-        SegmentEvent::content("t:text_1", "lo"),
-        SegmentEvent::end("t:text_1"),
-    ];
-    assert_eq!(handler.events(), events, "a content for each piece that has characters");
+    let events = run(&mut handler, &texts(["Hel", "", "lo"]));
+    assert_eq!(events, ["t:text_1 start \"text\"", "t:text_1: Hello", "t:text_1 end"]);
+    assert_eq!(handler.events().len(), 4, "a content for each piece that has characters");
 }
 
 #[test]
@@ -110,9 +105,8 @@ fn patch_is_shown_before_the_call_is_complete() {
     for chunk in &answer[..2] {
         seen.extend(handler.feed(chunk).unwrap());
     }
-    let start = SegmentEvent::start("c1", SegmentType::EditFile);
-    let start = start.with_metadata("path", "a").with_metadata("tool_name", "edit_file");
-    assert_eq!(seen, [start, SegmentEvent::content("c1", "-x")]);
+    let start = "c1 start \"edit_file\" {\"path\":\"a\",\"tool_name\":\"edit_file\"}";
+    assert_eq!(short(&seen), [start, "c1: -x"]);
 }
 
 #[test]
@@ -158,58 +152,6 @@ fn media_is_a_segment() {
         "{events:?}"
     );
     assert_eq!(events.len(), 2);
-}
-
-#[test]
-fn invocations_follow_the_first_appearance_of_their_calls() {
-    let mut handler = native();
-    run(
-        &mut handler,
-        &chunks([
-            call(3, "c3", "weather"),
-            call(1, "c1", "time"),
-            arguments(1, "{}"),
-            arguments(3, "{\"city\":\"a\"}"),
-        ]),
-    );
-    assert_eq!(invocations(&handler), ["c3 weather {\"city\":\"a\"}", "c1 time {}"]);
-}
-
-#[test]
-fn new_id_at_a_known_index_is_another_call() {
-    let mut handler = native();
-    let one =
-        |id: &str, city: &str| [call(0, id, "weather"), arguments(0, &format!("{{\"city\":\"{city}\"}}"))];
-    run(&mut handler, &chunks([one("c1", "a"), one("c2", "b")].into_iter().flatten()));
-    assert_eq!(invocations(&handler), ["c1 weather {\"city\":\"a\"}", "c2 weather {\"city\":\"b\"}"]);
-}
-
-#[test]
-fn whole_calls_without_ids_stay_distinct() {
-    let whole = |city: &str| {
-        let mut call = ToolCallDelta::default().with_arguments(format!("{{\"city\":\"{city}\"}}"));
-        call.name = Some("weather".into());
-        call
-    };
-    let at_once = vec![DeltaKind::ToolCalls(vec![whole("a"), whole("b")]).into()];
-    let one_by_one = vec![Delta::tool_call(whole("a")), Delta::tool_call(whole("b"))];
-    for deltas in [at_once, one_by_one] {
-        let mut handler = native();
-        let events = run(&mut handler, &chunks(deltas));
-        let found: Vec<_> = handler.invocations().collect();
-        let cities: Vec<_> = found.iter().map(|found| found.arguments["city"].clone()).collect();
-        assert_eq!(cities, [json!("a"), json!("b")], "{events:?}");
-        assert_ne!(found[0].id, found[1].id);
-    }
-}
-
-#[test]
-fn start_waits_for_the_name() {
-    let mut handler = native();
-    let answer = [arguments(0, "{\"city\":"), call(0, "c1", "weather"), arguments(0, "\"a\"}")];
-    let events = run(&mut handler, &chunks(answer));
-    assert_eq!(events[..2], ["c1 start \"tool_call\" {\"tool_name\":\"weather\"}", "c1: {\"city\":\"a\"}"]);
-    assert_eq!(invocations(&handler), ["c1 weather {\"city\":\"a\"}"]);
 }
 
 #[test]

@@ -3,7 +3,9 @@
 use advisor_core::ToolDefinition;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
-use text_tool_calls::{ParserEvent, PromptFormat, TextCallParser, TextTools, ToolForm, ToolManifest};
+use text_tool_calls::{ParserEvent, ParserLimits, PromptFormat, TextCallParser, TextTools, ToolForm};
+
+const FORMATS: [PromptFormat; 3] = [PromptFormat::Xml, PromptFormat::Json, PromptFormat::Sentinel];
 
 fn definitions() -> Vec<ToolDefinition> {
     let plan = json!({
@@ -42,7 +44,7 @@ fn calls(format: PromptFormat, text: &str) -> Vec<(String, Value)> {
 }
 
 fn calls_of(tools: &TextTools, format: PromptFormat, text: &str) -> Vec<(String, Value)> {
-    let mut parser = TextCallParser::new([format.into()], tools);
+    let mut parser = TextCallParser::new([format.into()], tools, ParserLimits::default());
     let mut events = Vec::new();
     parser.push(text, &mut events).unwrap();
     parser.finish(&mut events).unwrap();
@@ -60,9 +62,9 @@ fn calls_of(tools: &TextTools, format: PromptFormat, text: &str) -> Vec<(String,
 
 #[test]
 fn examples_are_calls_that_the_parser_reads() {
-    for format in PromptFormat::ALL {
+    for format in FORMATS {
         for definition in &definitions() {
-            let text = ToolManifest::new(format, [definition]).text();
+            let text = TextTools::new([definition]).describe(format);
             let (_, examples) = text.split_once("Example:\n").unwrap();
             let found = calls(format, examples);
             assert!(!found.is_empty(), "{examples}");
@@ -77,41 +79,24 @@ fn examples_are_calls_that_the_parser_reads() {
 }
 
 #[test]
-fn description_in_xml_lists_arguments_as_elements() {
-    let manifest = ToolManifest::new(PromptFormat::Xml, &definitions());
-    let schema = manifest.text();
-    for line in [
-        "<tool name=\"plan\" description=\"Plans &amp; more.\">",
-        "        <arg name=\"title\" type=\"string\" description=\"A &quot;short&quot; &lt;title&gt;.\" required=\"true\" />",
-        "        <arg name=\"kind\" type=\"string\" values=\"a, b\" required=\"false\" />",
-        "            <items type=\"string\" />",
-        "            <items type=\"object\">",
-        "                <arg name=\"do\" type=\"string\" required=\"true\" />",
-        "            <arg name=\"days\" type=\"number\" required=\"false\" />",
-    ] {
-        assert!(schema.lines().any(|written| written == line), "{line}\n{schema}");
-    }
-}
-
-#[test]
 fn manifest_describes_every_tool_and_is_empty_without() {
-    for format in PromptFormat::ALL {
-        let text = ToolManifest::new(format, &definitions()).text();
+    for format in FORMATS {
+        let text = TextTools::new(&definitions()).describe(format);
         assert!(definitions().iter().all(|tool| text.contains(&format!("## {}\n", tool.name))), "{text}");
-        assert_eq!(ToolManifest::new(format, []).text(), "");
+        assert_eq!(TextTools::new([]).describe(format), "");
     }
 }
 
 #[test]
 fn arguments_that_are_no_json_are_written_unchanged() {
-    let manifest = |format| ToolManifest::new(format, &definitions());
-    assert_eq!(manifest(PromptFormat::Xml).call("plan", "{oops"), "<tool name=\"plan\">\n{oops\n</tool>");
+    let tools = TextTools::new(&definitions());
+    assert_eq!(tools.call(PromptFormat::Xml, "plan", "{oops"), "<tool name=\"plan\">\n{oops\n</tool>");
     assert_eq!(
-        manifest(PromptFormat::Json).call("plan", "{oops"),
+        tools.call(PromptFormat::Json, "plan", "{oops"),
         "{\"tool\": {\"function\": \"plan\", \"parameters\": \"{oops\"}}"
     );
-    assert!(manifest(PromptFormat::Sentinel).call("plan", "{oops").contains("\n{oops\n"));
-    assert_eq!(manifest(PromptFormat::Xml).call("time", ""), "<tool name=\"time\">\n</tool>");
+    assert!(tools.call(PromptFormat::Sentinel, "plan", "{oops").contains("\n{oops\n"));
+    assert_eq!(tools.call(PromptFormat::Xml, "time", ""), "<tool name=\"time\">\n</tool>");
 }
 
 #[test]
@@ -119,8 +104,8 @@ fn white_space_at_the_ends_of_texts_is_kept() {
     for text in ["\n]]>", " ]", "]]> ", "]]> </b>\n", " <b>&amp;</b>", "\n<![CDATA[x]]>\n"] {
         let arguments =
             json!({"title": text, "names": [text], "steps": [{"do": text}], "place": {"do": text}});
-        for format in PromptFormat::ALL {
-            let written = ToolManifest::new(format, &definitions()).call("plan", &arguments.to_string());
+        for format in FORMATS {
+            let written = TextTools::new(&definitions()).call(format, "plan", &arguments.to_string());
             assert_eq!(calls(format, &written), [("plan".to_owned(), arguments.clone())], "{written}");
         }
     }
@@ -148,11 +133,9 @@ const BODIES: [(&str, &str); 4] =
 /// Writes a call in each format, and checks that the same arguments are read.
 fn assert_read_back(tool: &str, arguments: &Value) {
     let (definitions, forms) = tools_with_forms();
-    for format in PromptFormat::ALL {
-        let manifest =
-            forms.iter().cloned().fold(ToolManifest::new(format, &definitions), ToolManifest::with_form);
+    for format in FORMATS {
         let tools = forms.iter().cloned().fold(TextTools::new(&definitions), TextTools::with_form);
-        let written = manifest.call(tool, &arguments.to_string());
+        let written = tools.call(format, tool, &arguments.to_string());
         let read = calls_of(&tools, format, &written);
         assert_eq!(read, [(tool.to_owned(), arguments.clone())], "{written}");
     }
@@ -190,16 +173,16 @@ fn law_s5_texts_with_markup_are_written_and_read_back() {
 #[test]
 fn description_in_xml_excepts_texts_that_are_read_unchanged() {
     let (definitions, forms) = tools_with_forms();
-    let manifest =
-        forms.into_iter().fold(ToolManifest::new(PromptFormat::Xml, &definitions), ToolManifest::with_form);
+    let tools = forms.into_iter().fold(TextTools::new(&definitions), TextTools::with_form);
+    let text = tools.describe(PromptFormat::Xml);
     for exception in [
         "Text between `__START_CONTENT__` and `__END_CONTENT__` is an exception: write it unchanged,",
         "The argument `text` of `note` is an exception: write it unchanged,",
     ] {
-        assert!(manifest.text().contains(exception), "{}", manifest.text());
+        assert!(text.contains(exception), "{text}");
     }
-    assert!(!manifest.text().contains("`command` of `run_bash` is"), "its text is decoded");
-    let plain = ToolManifest::new(PromptFormat::Xml, &definitions[1..2]).text();
+    assert!(!text.contains("`command` of `run_bash` is"), "its text is decoded");
+    let plain = TextTools::new(&definitions[1..2]).describe(PromptFormat::Xml);
     assert!(plain.contains("Write `&lt;` for `<`") && !plain.contains("exception"), "{plain}");
 }
 
@@ -234,9 +217,8 @@ fn arguments() -> impl Strategy<Value = Map<String, Value>> {
 proptest! {
     #[test]
     fn written_calls_are_read_back(arguments in arguments()) {
-        for format in PromptFormat::ALL {
-            let manifest = ToolManifest::new(format, &definitions());
-            let written = manifest.call("plan", &Value::Object(arguments.clone()).to_string());
+        for format in FORMATS {
+            let written = TextTools::new(&definitions()).call(format, "plan", &Value::Object(arguments.clone()).to_string());
             let read = calls(format, &format!("Well.\n{written}\nSo."));
             prop_assert_eq!(read, vec![("plan".to_owned(), Value::Object(arguments.clone()))], "{}", written);
         }
@@ -256,8 +238,8 @@ proptest! {
     #[test]
     fn written_files_are_read_back(content in "[a-c <>&\"\n\r_é\\[\\]]{0,20}") {
         let arguments = json!({"content": content, "path": "a"});
-        for format in PromptFormat::ALL {
-            let written = ToolManifest::new(format, &definitions()).call("write_file", &arguments.to_string());
+        for format in FORMATS {
+            let written = TextTools::new(&definitions()).call(format, "write_file", &arguments.to_string());
             let read = calls(format, &written);
             prop_assert_eq!(read, vec![("write_file".to_owned(), arguments.clone())], "{}", written);
         }
@@ -273,10 +255,9 @@ fn registered_form_is_described_and_read_back() {
     });
     let query = ToolDefinition::new("query", "Asks a database.", schema);
     let form = ToolForm::new("query", "statement");
-    let tools = TextTools::new([&query]).with_form(form.clone());
-    for format in PromptFormat::ALL {
-        let manifest = ToolManifest::new(format, [&query]).with_form(form.clone());
-        let written = manifest.call("query", "{\"statement\": \"a < b\", \"limit\": 2}");
+    let tools = TextTools::new([&query]).with_form(form);
+    for format in FORMATS {
+        let written = tools.call(format, "query", "{\"statement\": \"a < b\", \"limit\": 2}");
         let read = calls_of(&tools, format, &written);
         assert_eq!(read, [("query".to_owned(), json!({"statement": "a < b", "limit": 2}))], "{written}");
     }
@@ -316,8 +297,8 @@ fn schema_in_json_has_only_what_tells_a_model_something() {
         "$defs": {"Step": {"type": "string"}},
     });
     let definition = ToolDefinition::new("book", "Books.", parameters);
-    for format in [PromptFormat::Json, PromptFormat::Sentinel] {
-        let text = ToolManifest::new(format, [&definition]).text();
+    for format in FORMATS {
+        let text = TextTools::new([&definition]).describe(format);
         let schema = text.lines().find(|line| line.starts_with("{\"")).unwrap();
         let schema: Value = serde_json::from_str(schema).unwrap();
         assert_eq!(schema["parameters"], kept);
@@ -326,8 +307,11 @@ fn schema_in_json_has_only_what_tells_a_model_something() {
 
 #[test]
 fn text_of_a_short_form_is_the_last_argument() {
-    let text = ToolManifest::new(PromptFormat::Xml, &definitions())
-        .call("write_file", &json!({"content": "text", "path": "a.txt"}).to_string());
+    let text = TextTools::new(&definitions()).call(
+        PromptFormat::Xml,
+        "write_file",
+        &json!({"content": "text", "path": "a.txt"}).to_string(),
+    );
     let (path, content) = (text.find("name=\"path\""), text.find("name=\"content\""));
     assert!(path.is_some() && path < content, "{text}");
 }
@@ -349,9 +333,9 @@ fn law_r1_description_takes_a_multiple_of_the_definition() {
     for schema in [itself, repeated, deep] {
         let definition = ToolDefinition::new("bomb", "A tool.", schema);
         let most = 20 * definition.parameters.to_string().len() + 8_192;
-        for format in [PromptFormat::Xml, PromptFormat::Json, PromptFormat::Sentinel] {
-            let manifest = ToolManifest::new(format, std::slice::from_ref(&definition));
-            assert!(manifest.text().len() <= 2 * most, "{format:?}: {} bytes", manifest.text().len());
+        for format in FORMATS {
+            let text = TextTools::new([&definition]).describe(format);
+            assert!(text.len() <= 2 * most, "{format:?}: {} bytes", text.len());
         }
     }
 }
@@ -359,9 +343,13 @@ fn law_r1_description_takes_a_multiple_of_the_definition() {
 /// Such arguments are not parsed, and what is in them ends no call.
 #[test]
 fn arguments_of_many_values_stay_within_their_call() {
-    let manifest = ToolManifest::new(PromptFormat::Xml, &definitions());
+    let tools = TextTools::new(&definitions());
     let arguments = format!("{{\"a\": \"</tool>\", \"b\": [{}]}}", vec!["0"; 140_000].join(","));
-    let written = manifest.call("plan", &arguments);
+    let written = tools.call(PromptFormat::Xml, "plan", &arguments);
     assert_eq!(written.matches("</tool>").count(), 1);
-    assert_eq!(manifest.call("plan", "<b").matches("<b").count(), 1, "what is no JSON stays as it is");
+    assert_eq!(
+        tools.call(PromptFormat::Xml, "plan", "<b").matches("<b").count(),
+        1,
+        "what is no JSON stays as it is"
+    );
 }

@@ -4,11 +4,11 @@ use advisor_core::json::{MOST_VALUES, values};
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 
+use super::{BodyText, TextTools, ToolForm};
 use crate::entities::encoded;
 use crate::format::TextFormat;
 use crate::parser::TextCallParser;
 use crate::parser::event::{ParserEvent, ParserLimits};
-use crate::tools::{BodyText, TextTools, ToolForm};
 
 /// Writes a call as an element. Arguments that elements would change are written as JSON.
 pub(super) fn in_xml(name: &str, arguments: &str, tools: &TextTools) -> String {
@@ -33,7 +33,7 @@ fn members(arguments: &str) -> Option<Map<String, Value>> {
 /// Checks whether the parser reads exactly these arguments in the text of a call.
 fn is_read_back(text: &str, format: TextFormat, arguments: &Map<String, Value>, tools: &TextTools) -> bool {
     let limits = ParserLimits { call: usize::MAX, ..ParserLimits::default() };
-    let mut parser = TextCallParser::with_limits([format], tools, limits);
+    let mut parser = TextCallParser::new([format], tools, limits);
     let mut events = Vec::new();
     if parser.push(text, &mut events).and_then(|()| parser.finish(&mut events)).is_err() {
         return false;

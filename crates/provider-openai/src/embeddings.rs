@@ -1,25 +1,18 @@
 //! Embeddings: sends texts, returns their vectors.
 
-mod wire;
-
-use std::num::NonZeroUsize;
-
-use advisor_core::{Embedding, EmbeddingModel, Error, Result, Text, async_trait};
+use advisor_core::{Embedding, EmbeddingModel, Error, ErrorKind, Result, Text, async_trait};
 use provider_http::server::{Call, Server, Variables, path_segment};
+use serde::{Deserialize, Serialize};
 
 use crate::model::OPENAI;
-use crate::profile::{Endpoint, Profile};
-use wire::{Answer, Body};
+use crate::profile::Profile;
 
 /// The environment variables of an embedding model.
 const VARIABLES: Variables =
     Variables { keys: &["OPENAI_API_KEY"], base_url: "OPENAI_BASE_URL", model: "OPENAI_EMBEDDING_MODEL" };
 
-/// The maximum number of texts in a request, unless another one is set. Most servers take as many.
-const BATCH: NonZeroUsize = match NonZeroUsize::new(64) {
-    Some(texts) => texts,
-    None => NonZeroUsize::MIN,
-};
+/// The maximum number of texts in a request. Most servers take as many.
+const BATCH: usize = 64;
 
 /// An embedding model behind a server that speaks OpenAI's `/embeddings`. Cheap to clone; clones share their
 /// connections.
@@ -60,25 +53,10 @@ const BATCH: NonZeroUsize = match NonZeroUsize::new(64) {
 pub struct OpenAiEmbeddings {
     model: Option<Text>,
     server: Server,
-    profile: ChosenProfile,
+    profile: Profile,
+    /// Whether the caller chose the profile; otherwise the base URL selects it.
+    profile_given: bool,
     dimensions: Option<u32>,
-    base64: bool,
-    batch: NonZeroUsize,
-}
-
-/// A profile, and who chose it.
-#[derive(Debug, Clone)]
-enum ChosenProfile {
-    ByBaseUrl(Profile),
-    ByCaller(Profile),
-}
-
-impl ChosenProfile {
-    fn profile(&self) -> &Profile {
-        match self {
-            Self::ByBaseUrl(profile) | Self::ByCaller(profile) => profile,
-        }
-    }
 }
 
 impl OpenAiEmbeddings {
@@ -106,10 +84,9 @@ impl OpenAiEmbeddings {
         Self {
             model: None,
             server: Server::new(OPENAI, profile.authorization.clone()),
-            profile: ChosenProfile::ByBaseUrl(profile),
+            profile,
+            profile_given: false,
             dimensions: None,
-            base64: false,
-            batch: BATCH,
         }
     }
 
@@ -126,19 +103,15 @@ impl OpenAiEmbeddings {
     /// [`validate`](Self::validate) and the first request fail.
     pub fn with_base_url(self, base_url: impl Into<String>) -> Self {
         let base_url = base_url.into();
-        let profile = match self.profile {
-            ChosenProfile::ByBaseUrl(_) => ChosenProfile::ByBaseUrl(Profile::for_base_url(&base_url)),
-            given @ ChosenProfile::ByCaller(_) => given,
-        };
-        let authorization = profile.profile().authorization.clone();
-        let server = self.server.with_authorization(authorization).with_base_url(base_url);
+        let profile = if self.profile_given { self.profile } else { Profile::for_base_url(&base_url) };
+        let server = self.server.with_authorization(profile.authorization.clone()).with_base_url(base_url);
         Self { server, profile, ..self }
     }
 
     /// Sets the server's profile, of which the path and the header of the key count.
     pub fn with_profile(self, profile: Profile) -> Self {
         let server = self.server.with_authorization(profile.authorization.clone());
-        Self { server, profile: ChosenProfile::ByCaller(profile), ..self }
+        Self { server, profile, profile_given: true, ..self }
     }
 
     /// Asks for embeddings of this number of dimensions. By default the model decides.
@@ -146,37 +119,21 @@ impl OpenAiEmbeddings {
         Self { dimensions: Some(dimensions), ..self }
     }
 
-    /// Sets whether to ask for numbers in Base64, which makes answers shorter. Off by default, since not every server
-    /// supports it. Both forms are read, whichever was asked for.
-    pub fn with_base64(self, base64: bool) -> Self {
-        Self { base64, ..self }
-    }
-
-    /// Sets the maximum number of texts in a request, by default 64.
-    pub fn with_batch_size(self, texts: NonZeroUsize) -> Self {
-        Self { batch: texts, ..self }
-    }
-
     fn call(&self, texts: &[Text]) -> Result<Call> {
         let Some(model) = &self.model else {
             let remedy = "no embedding model is named; set it with `with_model` or OPENAI_EMBEDDING_MODEL";
             return Err(Error::configuration(remedy));
         };
-        let body = Body {
-            model,
-            input: texts,
-            dimensions: self.dimensions,
-            encoding_format: self.base64.then_some("base64"),
-        };
+        let body = Body { model, input: texts, dimensions: self.dimensions };
         let body = serde_json::to_vec(&body).map_err(|error| {
             Error::configuration("the texts could not be written as JSON").with_source(error)
         })?;
-        match &self.profile.profile().endpoint {
-            Endpoint::AzureDeployment { api_version } => {
+        match &self.profile.azure_api_version {
+            Some(version) => {
                 let path = format!("/openai/deployments/{}/embeddings", path_segment(model));
-                self.server.call(&path, &[("api-version", api_version)], body.into())
+                self.server.call(&path, &[("api-version", version)], body.into())
             }
-            _ => self.server.call("/embeddings", &[], body.into()),
+            None => self.server.call("/embeddings", &[], body.into()),
         }
     }
 }
@@ -185,7 +142,7 @@ impl OpenAiEmbeddings {
 impl EmbeddingModel for OpenAiEmbeddings {
     async fn embed(&self, texts: &[Text]) -> Result<Vec<Embedding>> {
         let mut embeddings = Vec::with_capacity(texts.len());
-        for batch in texts.chunks(self.batch.get()) {
+        for batch in texts.chunks(BATCH) {
             let answer: Answer = self.server.json(&self.call(batch)?).await?;
             embeddings.extend(answer.into_embeddings(batch.len())?);
         }
@@ -195,4 +152,47 @@ impl EmbeddingModel for OpenAiEmbeddings {
     fn model_name(&self) -> Option<&str> {
         self.model.as_deref()
     }
+}
+
+/// A request for embeddings.
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    input: &'a [Text],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dimensions: Option<u32>,
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    data: Vec<Item>,
+}
+
+#[derive(Deserialize)]
+struct Item {
+    /// The position of its text. Without one, the position in the answer counts.
+    #[serde(default)]
+    index: Option<usize>,
+    embedding: Vec<f32>,
+}
+
+impl Answer {
+    /// Returns the embeddings in the order of their texts.
+    fn into_embeddings(self, texts: usize) -> Result<Vec<Embedding>> {
+        let found = self.data.len();
+        let mut embeddings = vec![None; texts];
+        for (position, item) in self.data.into_iter().enumerate() {
+            match embeddings.get_mut(item.index.unwrap_or(position)) {
+                Some(place @ None) => *place = Some(Embedding::new(item.embedding)?),
+                Some(Some(_)) => return Err(violation("the server embedded a text twice")),
+                None => return Err(violation("the server embedded a text that it was not sent")),
+            }
+        }
+        let complete: Option<Vec<_>> = embeddings.into_iter().collect();
+        complete.ok_or_else(|| violation(format!("the server returned {found} embeddings for {texts} texts")))
+    }
+}
+
+fn violation(message: impl Into<std::borrow::Cow<'static, str>>) -> Error {
+    Error::new(ErrorKind::Protocol { position: None }, message)
 }

@@ -17,7 +17,6 @@
 
 mod answer;
 mod audio;
-mod convert;
 mod embeddings;
 mod model;
 mod profile;
@@ -30,10 +29,7 @@ pub mod recording;
 
 pub use embeddings::OpenAiEmbeddings;
 pub use model::OpenAiModel;
-pub use profile::{
-    EchoScope, Endpoint, MessageRules, NamedTool, NoText, OptionRules, Profile, ReasoningEcho,
-    ReasoningField, ThinkTags,
-};
+pub use profile::{Profile, ReasoningEcho, ThinkTags};
 pub use provider_http::failure::ProviderError;
 pub use provider_http::names::IdRule;
 pub use provider_http::server::Authorization;

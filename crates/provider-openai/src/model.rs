@@ -3,13 +3,15 @@
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use advisor_core::{ChatModel, ChatRequest, ChunkStream, Result, SchemaSupport, Text, async_trait};
 use bytes::Bytes;
 use provider_http::server::{Call, Server, Variables, path_segment};
 
 use crate::answer::ChatCompletions;
-use crate::profile::{Endpoint, Profile};
-use crate::request::{self, Body, BodySettings};
+use crate::profile::Profile;
+use crate::request::{self, BodySettings};
 use crate::wire::format_of;
 
 /// The base URL of OpenAI.
@@ -90,7 +92,7 @@ impl OpenAiModel {
         Self {
             model: None,
             server,
-            settings: BodySettings { profile, streaming: true },
+            settings: BodySettings { profile: Arc::new(profile), streaming: true },
             profile_given: false,
         }
     }
@@ -105,7 +107,7 @@ impl OpenAiModel {
         let base_url = base_url.into();
         let mut settings = self.settings;
         if !self.profile_given {
-            settings.profile = Profile::for_base_url(&base_url);
+            settings.profile = Arc::new(Profile::for_base_url(&base_url));
         }
         let authorization = settings.profile.authorization.clone();
         let server = self.server.with_authorization(authorization).with_base_url(base_url);
@@ -115,7 +117,7 @@ impl OpenAiModel {
     /// Sets the server's profile.
     pub fn with_profile(self, profile: Profile) -> Self {
         let server = self.server.with_authorization(profile.authorization.clone());
-        let settings = BodySettings { profile, ..self.settings };
+        let settings = BodySettings { profile: Arc::new(profile), ..self.settings };
         Self { server, settings, profile_given: true, ..self }
     }
 
@@ -125,25 +127,19 @@ impl OpenAiModel {
         Self { settings: BodySettings { streaming, ..self.settings }, ..self }
     }
 
-    /// Returns the profile of the server.
-    #[must_use]
-    pub fn profile(&self) -> &Profile {
-        &self.settings.profile
-    }
-
     /// Returns the call for a request, and the format name of data for its server.
     fn call(&self, request: &ChatRequest) -> Result<(Call, Text)> {
         let model = VARIABLES.model_of(request, self.model.as_ref())?;
-        let mut call = match &self.settings.profile.endpoint {
-            Endpoint::AzureDeployment { api_version } => {
+        let mut call = match &self.settings.profile.azure_api_version {
+            Some(version) => {
                 let path = format!("/openai/deployments/{}/chat/completions", path_segment(model));
-                self.server.call(&path, &[("api-version", api_version)], Bytes::new())?
+                self.server.call(&path, &[("api-version", version)], Bytes::new())?
             }
-            _ => self.server.call("/chat/completions", &[], Bytes::new())?,
+            None => self.server.call("/chat/completions", &[], Bytes::new())?,
         };
         let format = format_of(call.uri.host().unwrap_or_default());
-        let Body { json, names } = request::body(request, model, format.clone(), &self.settings)?;
-        call.body = json;
+        let (body, names) = request::body(request, model, format.clone(), &self.settings)?;
+        call.body = body;
         Ok((call.with_tools(names), format))
     }
 }
@@ -152,8 +148,7 @@ impl OpenAiModel {
 impl ChatModel for OpenAiModel {
     async fn stream(&self, request: ChatRequest) -> Result<ChunkStream> {
         let (call, format) = self.call(&request)?;
-        let mut settings = request.aggregator_settings();
-        settings.eager_calls |= self.settings.profile.eager_calls;
+        let settings = request.aggregator_settings();
         let tags = self.settings.profile.think_tags;
         let format = || ChatCompletions::new(tags, format.clone());
         self.server.stream(&call, request.round, settings, format).await
@@ -168,6 +163,6 @@ impl ChatModel for OpenAiModel {
     }
 
     fn schema_support(&self) -> SchemaSupport {
-        self.settings.profile.options.schema_support
+        self.settings.profile.schema_support
     }
 }

@@ -3,6 +3,8 @@
 use advisor_core::AggregatorSettings;
 use bytes::Bytes;
 use provider_http::recording;
+/// Frames payloads of the Responses API, which has no end marker: a recording that was cut stays cut.
+pub use provider_http::recording::frame_json_lines as frame_responses_json_lines;
 use serde_json::Value;
 
 use crate::answer::ChatCompletions;
@@ -65,19 +67,4 @@ pub fn aggregate_responses<B: Into<Bytes>>(pieces: impl IntoIterator<Item = B>) 
 #[must_use]
 pub fn frame_json_lines(lines: &[u8]) -> Vec<u8> {
     [recording::frame_json_lines(lines), b"data: [DONE]\n\n".to_vec()].concat()
-}
-
-/// Frames payloads of the Responses API, one per line, as server-sent events. That API has no end marker, so a
-/// recording that was cut stays cut.
-///
-/// ```
-/// use provider_openai::recording::{aggregate_responses, frame_responses_json_lines};
-///
-/// let cut = r#"{"type":"response.output_text.delta","output_index":0,"delta":"Hi"}"#;
-/// let outcome = aggregate_responses([frame_responses_json_lines(cut.as_bytes())]);
-/// assert_eq!((&outcome["text"], &outcome["error"]["kind"]), (&"Hi".into(), &"truncated".into()));
-/// ```
-#[must_use]
-pub fn frame_responses_json_lines(lines: &[u8]) -> Vec<u8> {
-    recording::frame_json_lines(lines)
 }

@@ -1,7 +1,6 @@
 //! The Responses API of OpenAI, beside Chat Completions.
 
 pub(crate) mod answer;
-mod convert;
 mod model;
 #[cfg(test)]
 mod replay;

@@ -120,17 +120,20 @@ pub(crate) struct ToolCall<'a> {
     pub(crate) function_extras: Map<String, Value>,
 }
 
-/// The token counts that a server reports, under the names that servers give them.
+/// The token counts that a server reports. Some gateways send those of one API and zeros under the names of the other, so
+/// each name has its place: the first that is reported counts.
 #[derive(Default)]
 pub(crate) struct TokenCounts {
-    prompt: Option<i64>,
-    completion: Option<i64>,
+    /// Chat Completions; Responses.
+    input: [Option<i64>; 2],
+    output: [Option<i64>; 2],
     total: Option<i64>,
-    /// OpenAI and most others; DeepSeek; Moonshot; gateways in front of Anthropic.
-    cached: [Option<i64>; 4],
-    /// OpenAI; gateways in front of Anthropic.
-    cache_write: [Option<i64>; 2],
-    reasoning: Option<i64>,
+    /// Chat Completions; DeepSeek; Moonshot; gateways in front of Anthropic; Responses.
+    cached: [Option<i64>; 5],
+    /// Chat Completions; gateways in front of Anthropic; Responses.
+    cache_write: [Option<i64>; 3],
+    /// Chat Completions; Responses.
+    reasoning: [Option<i64>; 2],
 }
 
 impl<'a> Event<'a> {
@@ -405,40 +408,28 @@ fn index_of(json: Json<'_>, written: &str) -> Option<i64> {
 impl TokenCounts {
     #[inline(never)]
     pub(crate) fn read<'a>(&mut self, json: Json<'a>) -> Option<Json<'a>> {
-        let [cached, hits, moonshot, read] = &mut self.cached;
-        let [cache_write, created] = &mut self.cache_write;
+        let [prompt, input] = &mut self.input;
+        let [completion, output] = &mut self.output;
+        let [cached, hits, moonshot, read, of_input] = &mut self.cached;
+        let [cache_write, created, write_of_input] = &mut self.cache_write;
+        let [reasoning, of_output] = &mut self.reasoning;
         json.object(|key| {
-            if let Some(value) = key.is("prompt_tokens") {
-                value.number(&mut self.prompt)
-            } else if let Some(value) = key.is("completion_tokens") {
-                value.number(&mut self.completion)
-            } else if let Some(value) = key.is("total_tokens") {
-                value.number(&mut self.total)
-            } else if let Some(value) = key.is("prompt_tokens_details") {
-                value.object(|key| {
-                    if let Some(value) = key.is("cached_tokens") {
-                        value.number(cached)
-                    } else if let Some(value) = key.is("cache_write_tokens") {
-                        value.number(cache_write)
-                    } else {
-                        key.skip()
-                    }
-                })
-            } else if let Some(value) = key.is("completion_tokens_details") {
-                value.object(|key| match key.is("reasoning_tokens") {
-                    Some(value) => value.number(&mut self.reasoning),
-                    None => key.skip(),
-                })
-            } else if let Some(value) = key.is("prompt_cache_hit_tokens") {
-                value.number(hits)
-            } else if let Some(value) = key.is("cached_tokens") {
-                value.number(moonshot)
-            } else if let Some(value) = key.is("cache_read_input_tokens") {
-                value.number(read)
-            } else if let Some(value) = key.is("cache_creation_input_tokens") {
-                value.number(created)
-            } else {
-                key.skip()
+            let (key, value) = key.split()?;
+            match key.spelling() {
+                "prompt_tokens" => value.number(prompt),
+                "input_tokens" => value.number(input),
+                "completion_tokens" => value.number(completion),
+                "output_tokens" => value.number(output),
+                "total_tokens" => value.number(&mut self.total),
+                "prompt_tokens_details" => read_cached(value, cached, cache_write),
+                "input_tokens_details" => read_cached(value, of_input, write_of_input),
+                "completion_tokens_details" => read_reasoning(value, reasoning),
+                "output_tokens_details" => read_reasoning(value, of_output),
+                "prompt_cache_hit_tokens" => value.number(hits),
+                "cached_tokens" => value.number(moonshot),
+                "cache_read_input_tokens" => value.number(read),
+                "cache_creation_input_tokens" => value.number(created),
+                _ => value.skip(),
             }
         })
     }
@@ -449,12 +440,12 @@ impl TokenCounts {
     pub(crate) fn to_usage(&self) -> Option<Usage> {
         let first = |places: &[Option<i64>]| places.iter().find_map(|number| count(*number));
         let mut usage = Usage::default();
-        usage.input_tokens = count(self.prompt);
-        usage.output_tokens = count(self.completion);
+        usage.input_tokens = first(&self.input);
+        usage.output_tokens = first(&self.output);
         usage.total_tokens = count(self.total);
         usage.cached_input_tokens = first(&self.cached);
         usage.cache_write_tokens = first(&self.cache_write);
-        usage.reasoning_tokens = count(self.reasoning);
+        usage.reasoning_tokens = first(&self.reasoning);
         let with_reasoning = usage.output_tokens.zip(usage.reasoning_tokens);
         let with_reasoning = with_reasoning.map(|(output, reasoning)| output.saturating_add(reasoning));
         let all = with_reasoning.zip(usage.input_tokens).map(|(output, input)| input.saturating_add(output));
@@ -463,6 +454,24 @@ impl TokenCounts {
         }
         (usage != Usage::default()).then_some(usage)
     }
+}
+
+fn read_cached<'a>(json: Json<'a>, cached: &mut Option<i64>, written: &mut Option<i64>) -> Option<Json<'a>> {
+    json.object(|key| {
+        let (key, value) = key.split()?;
+        match key.spelling() {
+            "cached_tokens" => value.number(cached),
+            "cache_write_tokens" => value.number(written),
+            _ => value.skip(),
+        }
+    })
+}
+
+fn read_reasoning<'a>(json: Json<'a>, reasoning: &mut Option<i64>) -> Option<Json<'a>> {
+    json.object(|key| match key.is("reasoning_tokens") {
+        Some(value) => value.number(reasoning),
+        None => key.skip(),
+    })
 }
 
 #[cfg(test)]

@@ -53,14 +53,14 @@ pub(crate) fn model(transcript: &Transcript, place: Place) -> Arc<dyn ChatModel>
 fn chat_profile(transcript: &Transcript) -> Profile {
     match transcript.setting("profile") {
         None => Profile::compatible(),
-        Some("azure") => Profile::azure(),
-        Some("deepseek") => Profile::deepseek(),
-        Some("groq") => Profile::groq(),
+        Some("azure") => Profile::for_base_url("https://x.openai.azure.com/openai/v1"),
+        Some("deepseek") => Profile::for_base_url("https://api.deepseek.com"),
+        Some("groq") => Profile::for_base_url("https://api.groq.com/openai/v1"),
         Some("llama.cpp") => Profile::llama_cpp(),
-        Some("mistral") => Profile::mistral(),
+        Some("mistral") => Profile::for_base_url("https://api.mistral.ai/v1"),
         Some("ollama") => Profile::ollama(),
         Some("openai") => Profile::openai(),
-        Some("openrouter") => Profile::openrouter(),
+        Some("openrouter") => Profile::for_base_url("https://openrouter.ai/api/v1"),
         Some("vllm") => Profile::vllm(),
         Some(other) => panic!("{}: profile: {other}", transcript.name),
     }

@@ -1,6 +1,7 @@
 //! Tests of `answer`.
 
 mod documented;
+mod events;
 mod odd;
 mod think_tags;
 

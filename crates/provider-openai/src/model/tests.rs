@@ -22,13 +22,13 @@ fn environment_configures_the_model() {
     assert_eq!(call.uri.to_string(), "http://localhost:11434/v1/chat/completions");
     assert_eq!(call.headers.get("authorization").and_then(|value| value.to_str().ok()), Some("Bearer sk-1"));
     assert!(String::from_utf8_lossy(&call.body).contains(r#""model":"qwen3""#));
-    assert_eq!(all.profile(), &Profile::ollama());
+    assert_eq!(*all.settings.profile, Profile::ollama());
 
     let key_only =
         from(&[("OPENAI_API_KEY", "sk-1"), ("OPENAI_BASE_URL", ""), ("OPENAI_MODEL", "m")]).expect("a model");
     let (call, ..) = key_only.call(&ChatRequest::new(Message::user("x"))).expect("a call");
     assert_eq!(call.uri.to_string(), "https://api.openai.com/v1/chat/completions");
-    assert_eq!(key_only.profile(), &Profile::openai());
+    assert_eq!(*key_only.settings.profile, Profile::openai());
 
     let local = from(&[("OPENAI_BASE_URL", "http://localhost:8080"), ("OPENAI_MODEL", "m")]).expect("no key");
     let (call, ..) = local.call(&ChatRequest::new(Message::user("x"))).expect("a call");
@@ -52,11 +52,11 @@ fn missing_environment_variable_is_reported() {
 fn given_profile_stays_inferred_profile_follows_server() {
     let groq = "https://api.groq.com/openai/v1";
     let inferred = OpenAiModel::new("m").with_base_url(groq);
-    assert_eq!(inferred.profile(), &Profile::groq());
+    assert_eq!(*inferred.settings.profile, Profile::groq());
     assert_eq!(inferred.name(), "groq");
-    assert_eq!(inferred.with_base_url("http://127.0.0.1:8080").profile(), &Profile::compatible());
+    assert_eq!(*inferred.with_base_url("http://127.0.0.1:8080").settings.profile, Profile::compatible());
     let given = OpenAiModel::new("m").with_profile(Profile::vllm()).with_base_url(groq);
-    assert_eq!(given.profile(), &Profile::vllm());
+    assert_eq!(*given.settings.profile, Profile::vllm());
 }
 
 #[test]

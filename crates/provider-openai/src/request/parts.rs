@@ -9,8 +9,6 @@ use provider_http::media::{inline, note, text_of};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::profile::MessageRules;
-
 /// The content of a message: a string if it is text only, as the strictest servers require.
 #[derive(Serialize)]
 #[serde(untagged)]
@@ -34,9 +32,9 @@ pub(crate) fn joined_text(parts: &[Part]) -> Option<Cow<'_, str>> {
     parts.iter().map(text_of).collect::<Option<Vec<_>>>().map(joined)
 }
 
-/// Returns the content of a tool result. For servers that take only text, a note replaces media.
-pub(super) fn tool_content(parts: &[Part], rules: MessageRules) -> Content<'_> {
-    if rules.sends_tool_media {
+/// Returns the content of a tool result. If the server takes only text, a note replaces media.
+pub(super) fn tool_content(parts: &[Part], sends_media: bool) -> Content<'_> {
+    if sends_media {
         return user_content(parts);
     }
     let texts = parts.iter().map(|part| text_of(part).unwrap_or_else(|| note(part, TEXT_ONLY)));
@@ -104,7 +102,7 @@ fn wire_part(kind: &str, content: Value) -> Value {
 }
 
 /// Makes an object of values that are moved: `json!` would copy an image once more.
-fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
+pub(crate) fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
     fields.into_iter().collect()
 }
 

@@ -7,7 +7,8 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::ChatForm;
-use crate::profile::{EchoScope, ReasoningField};
+use super::message::own_data;
+use crate::profile::ReasoningEcho;
 use crate::wire::REASONING_DETAILS;
 use provider_http::json::arguments::fields_that_go_back;
 
@@ -24,26 +25,22 @@ pub(super) struct Reasoning {
 
 impl Reasoning {
     pub(super) fn new(blocks: &[Block], form: &ChatForm) -> Self {
-        let echo = form.rules.reasoning;
-        let wanted = match echo.scope {
-            EchoScope::Never => false,
-            EchoScope::WithCalls | EchoScope::AlwaysWithCalls => {
-                blocks.iter().any(|block| block.as_tool_call().is_some())
-            }
-            EchoScope::Always => true,
-        };
-        if !wanted {
-            return Self::default();
-        }
-        let text =
-            Some(text(blocks)).filter(|text| !text.is_empty() || echo.scope == EchoScope::AlwaysWithCalls);
-        match echo.field {
-            ReasoningField::ReasoningContent => Self { reasoning_content: text, ..Self::default() },
-            ReasoningField::Reasoning => Self { reasoning: text, ..Self::default() },
-            ReasoningField::Details => match details(blocks, form) {
+        let echo = form.profile.reasoning;
+        let has_calls = blocks.iter().any(|block| block.as_tool_call().is_some());
+        let text = Some(text(blocks)).filter(|text| !text.is_empty());
+        match echo {
+            ReasoningEcho::Details => match details(blocks, form) {
                 details if details.is_empty() => Self { reasoning: text, ..Self::default() },
                 reasoning_details => Self { reasoning_details, ..Self::default() },
             },
+            ReasoningEcho::Reasoning if has_calls => Self { reasoning: text, ..Self::default() },
+            ReasoningEcho::ReasoningContent if has_calls => {
+                Self { reasoning_content: text, ..Self::default() }
+            }
+            ReasoningEcho::RequiredReasoningContent if has_calls => {
+                Self { reasoning_content: Some(text.unwrap_or_default()), ..Self::default() }
+            }
+            _ => Self::default(),
         }
     }
 }
@@ -54,7 +51,7 @@ fn text(blocks: &[Block]) -> String {
 
 /// Joins the pieces of reasoning details into whole details.
 fn details(blocks: &[Block], form: &ChatForm) -> Vec<Value> {
-    let data = blocks.iter().flat_map(Block::provider_data).filter(|data| data.format == form.format);
+    let data = blocks.iter().flat_map(|block| own_data(block, form));
     let pieces = data.filter_map(|data| data.value.get(REASONING_DETAILS)?.as_array()).flatten();
     let mut details = Details::default();
     pieces.filter_map(Value::as_object).for_each(|piece| details.add(piece));

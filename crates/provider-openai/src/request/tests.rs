@@ -8,19 +8,19 @@ use advisor_core::{
 use advisor_testkit::DescribedTool;
 use proptest::prelude::{prop_assert_eq, proptest};
 use provider_http::names::{IdRule, NameRule, WireNames};
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
 
 use super::*;
-use crate::profile::{EchoScope, NoText, ReasoningField};
+use crate::profile::ReasoningEcho;
 use crate::wire::FORMAT;
 
 fn streamed(profile: Profile) -> BodySettings {
-    BodySettings { profile, streaming: true }
+    BodySettings { profile: Arc::new(profile), streaming: true }
 }
 
 fn written_by(profile: &Profile, request: &ChatRequest) -> Value {
-    let body = body(request, "m", FORMAT.into(), &streamed(profile.clone())).expect("a body");
-    serde_json::from_slice(&body.json).expect("JSON")
+    let (body, _) = body(request, "m", FORMAT.into(), &streamed(profile.clone())).expect("a body");
+    serde_json::from_slice(&body).expect("JSON")
 }
 
 /// Returns these messages on the wire.
@@ -73,15 +73,8 @@ fn messages_go_out_one_for_one_in_order() {
 
 #[test]
 fn assistant_without_text_is_written_per_profile() {
-    let with = |no_text: NoText| {
-        let mut profile = Profile::compatible();
-        profile.messages.no_text = no_text;
-        message_by(&profile, calling("{}"))
-    };
-    assert_eq!(with(NoText::Null)["content"], Value::Null);
-    assert!(with(NoText::Null).get("content").is_some());
-    assert!(with(NoText::Absent).get("content").is_none());
-    assert_eq!(with(NoText::Empty)["content"], "");
+    assert_eq!(message_by(&Profile::openai(), calling("{}")).get("content"), Some(&Value::Null));
+    assert_eq!(plain(calling("{}"))["content"], "");
     // Without calls, the content is always a text.
     assert_eq!(
         message_by(&Profile::openai(), Message::assistant_blocks(vec![])),
@@ -139,18 +132,6 @@ fn audio_goes_back_by_its_id_until_it_expires() {
     ] {
         let words = json!({"role": "assistant", "content": "Hi"});
         assert_eq!(sound(format, fields.clone()), words, "the transcript alone: {fields}");
-    }
-}
-
-#[test]
-fn audio_is_sent_until_it_expires() {
-    for (expires_at, audio) in
-        [(json!(u64::MAX), json!({"id": "a1"})), (json!(null), json!({"id": "a1"})), (json!(1), Value::Null)]
-    {
-        let sound = Opaque::new(FORMAT, "audio", json!({"id": "a1", "expires_at": expires_at}));
-        let answer = Message::assistant_blocks(vec![Block::new(BlockContent::Opaque(sound))]);
-        let messages = messages_by(&Profile::compatible(), vec![Message::user("x"), answer]);
-        assert_eq!(messages[1]["audio"], audio, "{expires_at}");
     }
 }
 
@@ -219,7 +200,7 @@ fn arguments_of(written: &str) -> String {
 }
 
 #[test]
-fn d21_arguments_that_strict_parsers_refuse_are_wrapped() {
+fn arguments_that_strict_parsers_refuse_are_wrapped() {
     let nested = |depth: usize| format!("{}1{}", "{\"a\":".repeat(depth), "}".repeat(depth));
     let lists = |depth: usize| format!("{{\"a\":{}{}}}", "[".repeat(depth - 1), "]".repeat(depth - 1));
     let refused = [
@@ -265,7 +246,7 @@ fn d21_arguments_that_strict_parsers_refuse_are_wrapped() {
 
 /// Of two equal keys some parsers take the first, some the last, and some neither.
 #[test]
-fn d21_repeated_keys_send_value_tools_get() {
+fn repeated_keys_send_value_tools_get() {
     for (written, expected) in [
         (r#"{"a":1,"b":2,"a":3}"#, r#"{"a":3,"b":2}"#),
         (r#"{"a":[{"x":1,"x":2}]}"#, r#"{"a":[{"x":2}]}"#),
@@ -281,7 +262,7 @@ fn d21_repeated_keys_send_value_tools_get() {
 }
 
 #[test]
-fn d21_server_data_is_returned_within_strict_depth() {
+fn server_data_is_returned_within_strict_depth() {
     let nested = |depth: usize| (0..depth).fold(json!(1), |inner, _| json!([inner]));
     let call = |value: Value| {
         let data = vec![ProviderData::new(FORMAT, json!({"x": value, "function": {"y": value}, "z": 1}))];
@@ -340,7 +321,7 @@ fn round(id: &str, name: &str) -> [Message; 2] {
 }
 
 #[test]
-fn d11_a_tool_has_one_name_in_a_request() {
+fn a_tool_has_one_name_in_a_request() {
     for profile in [Profile::compatible(), Profile::openai(), Profile::mistral()] {
         // Each name, alone and beside the tools `docs_search` and `read`.
         for name in ["docs.search", "docs_search", "read", "größe", "with space", "", &"x".repeat(70)] {
@@ -357,9 +338,9 @@ fn d11_a_tool_has_one_name_in_a_request() {
                     request = request.with_tool(DescribedTool::named(other));
                 }
                 let request = request.with_tool(DescribedTool::named(name));
-                let body = body(&request, "m", FORMAT.into(), &streamed(profile.clone())).expect("a body");
-                let (offered, replayed, chosen) =
-                    names_in(&serde_json::from_slice(&body.json).expect("JSON"));
+                let (body, names) =
+                    body(&request, "m", FORMAT.into(), &streamed(profile.clone())).expect("a body");
+                let (offered, replayed, chosen) = names_in(&serde_json::from_slice(&body).expect("JSON"));
                 let wire = chosen.expect("a choice");
                 assert_eq!(offered.last(), Some(&wire));
                 assert_eq!(offered.iter().filter(|other| **other == wire).count(), 1, "{offered:?}");
@@ -369,26 +350,26 @@ fn d11_a_tool_has_one_name_in_a_request() {
                 );
                 let in_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
                 assert!((1..=64).contains(&wire.len()) && wire.bytes().all(in_name), "{wire}");
-                assert_eq!(body.names.meant_by(&wire).as_deref(), Some(name));
+                assert_eq!(names.meant_by(&wire).as_deref(), Some(name));
             }
         }
     }
 }
 
 #[test]
-fn d11_history_and_tool_names_stay_distinct() {
+fn history_and_tool_names_stay_distinct() {
     let profile = Profile::compatible();
     let history =
         [round("c1", "docs_search"), round("c2", "docs/search"), round("c3", "docs.search")].concat();
     let request = ChatRequest::new(history.clone()).with_tool(DescribedTool::named("docs.search"));
-    let written = body(&request, "m", FORMAT.into(), &streamed(profile.clone())).expect("a body");
-    let (offered, replayed, _) = names_in(&serde_json::from_slice(&written.json).expect("JSON"));
+    let (written, names) = body(&request, "m", FORMAT.into(), &streamed(profile.clone())).expect("a body");
+    let (offered, replayed, _) = names_in(&serde_json::from_slice(&written).expect("JSON"));
     assert_eq!(replayed[0], "docs_search");
     assert_eq!(replayed[2], offered[0]);
     let all: std::collections::HashSet<_> = replayed.iter().collect();
     assert_eq!(all.len(), 3, "{replayed:?}");
     for (wire, name) in replayed.iter().zip(["docs_search", "docs/search", "docs.search"]) {
-        assert_eq!(written.names.meant_by(wire).as_deref().unwrap_or(wire), name);
+        assert_eq!(names.meant_by(wire).as_deref().unwrap_or(wire), name);
     }
     // Alone, each has its usual name again, even if the tools of the set were written before.
     let alone = ChatRequest { tools: request.tools.clone(), ..ChatRequest::new(history[4..].to_vec()) };
@@ -396,17 +377,17 @@ fn d11_history_and_tool_names_stay_distinct() {
     assert_eq!((offered, replayed), (vec!["docs_search".to_owned()], vec!["docs_search".to_owned()]));
     // Names in the history are mapped even if the request has no tools.
     let without = ChatRequest::new(history);
-    let written = body(&without, "m", FORMAT.into(), &streamed(profile.clone())).expect("a body");
-    let (_, replayed, _) = names_in(&serde_json::from_slice(&written.json).expect("JSON"));
+    let (written, names) = body(&without, "m", FORMAT.into(), &streamed(profile.clone())).expect("a body");
+    let (_, replayed, _) = names_in(&serde_json::from_slice(&written).expect("JSON"));
     assert_eq!(replayed.iter().collect::<std::collections::HashSet<_>>().len(), 3);
-    assert_eq!(written.names.meant_by(&replayed[1]).as_deref(), Some("docs/search"));
+    assert_eq!(names.meant_by(&replayed[1]).as_deref(), Some("docs/search"));
 }
 
 #[test]
 fn only_tools_that_api_describes_are_sent() {
     let openai = Profile::openai();
     let mut alone = Profile::openai();
-    alone.options.named_tool = crate::NamedTool::OfferedAlone;
+    alone.offers_named_tool_alone = true;
     let named = |name: &str| Some(ToolChoice::Tool(name.into()));
     for (profile, by_api, choice, expected, chosen) in [
         (&openai, &["look", "read"][..], named("look"), &["look", "read"][..], true),
@@ -434,14 +415,14 @@ fn only_tools_that_api_describes_are_sent() {
 }
 
 #[test]
-fn d11_tools_that_the_caller_wrote_keep_their_names() {
+fn tools_that_the_caller_wrote_keep_their_names() {
     let mut request = ChatRequest::new(round("c1", "docs.search").to_vec());
     let own = json!([{"type": "function", "function": {"name": "docs.search"}}]);
     request.options.extra.insert("tools".to_owned(), own);
-    let body = body(&request, "m", FORMAT.into(), &streamed(Profile::compatible())).expect("a body");
-    let (offered, replayed, _) = names_in(&serde_json::from_slice(&body.json).expect("JSON"));
+    let (body, names) = body(&request, "m", FORMAT.into(), &streamed(Profile::compatible())).expect("a body");
+    let (offered, replayed, _) = names_in(&serde_json::from_slice(&body).expect("JSON"));
     assert_eq!((offered, replayed), (vec!["docs.search".to_owned()], vec!["docs.search".to_owned()]));
-    assert!(body.names.meant_by("docs_search").is_none());
+    assert!(names.meant_by("docs_search").is_none());
 }
 
 #[test]
@@ -593,31 +574,27 @@ fn reasoning_goes_back_as_the_server_wants_it() {
         || Message::assistant_blocks(vec![reasoning("so"), ToolCall::new("c", "f", "{}").into()]);
     let thinking_text = || Message::assistant_blocks(vec![reasoning("so"), Block::text("Hi")]);
     let silent_call = || calling("{}");
-    let written = |scope: EchoScope, field: ReasoningField, message: Message| {
-        let mut profile = Profile::compatible();
-        profile.messages.reasoning.scope = scope;
-        profile.messages.reasoning.field = field;
-        let message = message_by(&profile, message);
-        ["reasoning_content", "reasoning", "reasoning_details"].map(|key| message.get(key).cloned())
-    };
-    use EchoScope::{Always, AlwaysWithCalls, Never, WithCalls};
-    use ReasoningField::{Details, Reasoning, ReasoningContent};
+    use ReasoningEcho::{Details, Never, Reasoning, ReasoningContent, RequiredReasoningContent};
     let so = || Some(json!("so"));
     let none = || [None, None, None];
     let cases = [
-        (Never, ReasoningContent, thinking_call(), none()),
-        (WithCalls, ReasoningContent, thinking_call(), [so(), None, None]),
-        (WithCalls, ReasoningContent, thinking_text(), none()),
-        (WithCalls, ReasoningContent, silent_call(), none()),
-        (WithCalls, Reasoning, thinking_call(), [None, so(), None]),
-        (AlwaysWithCalls, ReasoningContent, silent_call(), [Some(json!("")), None, None]),
-        (AlwaysWithCalls, ReasoningContent, thinking_text(), none()),
-        (Always, Reasoning, thinking_text(), [None, so(), None]),
-        (Always, Reasoning, silent_call(), none()),
-        (Always, Details, thinking_text(), [None, so(), None]),
+        (Never, thinking_call(), none()),
+        (ReasoningContent, thinking_call(), [so(), None, None]),
+        (ReasoningContent, thinking_text(), none()),
+        (ReasoningContent, silent_call(), none()),
+        (Reasoning, thinking_call(), [None, so(), None]),
+        (RequiredReasoningContent, silent_call(), [Some(json!("")), None, None]),
+        (RequiredReasoningContent, thinking_text(), none()),
+        (Details, thinking_text(), [None, so(), None]),
+        (Details, silent_call(), none()),
     ];
-    for (scope, field, message, expected) in cases {
-        assert_eq!(written(scope, field, message), expected, "{scope:?} {field:?}");
+    for (echo, message, expected) in cases {
+        let mut profile = Profile::compatible();
+        profile.reasoning = echo;
+        let message = message_by(&profile, message);
+        let written =
+            ["reasoning_content", "reasoning", "reasoning_details"].map(|key| message.get(key).cloned());
+        assert_eq!(written, expected, "{echo:?}");
     }
 }
 
@@ -811,7 +788,7 @@ fn tools_are_written_once_per_set() {
     let request = ChatRequest::new(Message::user("x")).with_tool(DescribedTool::named("f"));
     let tools = |request: &ChatRequest| {
         let names = WireNames::new(request, IdRule::Any, NameRule::Word, &[]);
-        options::tools(request, &Profile::openai().options, &names).expect("JSON").expect("tools")
+        options::tools(request, &Profile::openai(), &names).expect("JSON").expect("tools")
     };
     assert_eq!(tools(&request).as_ptr(), tools(&request.clone()).as_ptr());
     let more = request.clone().with_tool(DescribedTool::named("g"));
@@ -842,14 +819,9 @@ fn request_without_tools_omits_tool_options() {
     let mut options = ChatOptions { tool_choice: Some(ToolChoice::None), ..ChatOptions::default() };
     options.parallel_tool_calls = Some(ParallelToolCalls::Allowed);
     let request = ChatRequest { options, ..ChatRequest::new(Message::user("x")) };
-    let written = body(
-        &request,
-        "m",
-        FORMAT.into(),
-        &BodySettings { profile: Profile::compatible(), streaming: false },
-    )
-    .expect("a body");
-    let mut written: Value = serde_json::from_slice(&written.json).expect("JSON");
+    let settings = BodySettings { streaming: false, ..streamed(Profile::compatible()) };
+    let (written, _) = body(&request, "m", FORMAT.into(), &settings).expect("a body");
+    let mut written: Value = serde_json::from_slice(&written).expect("JSON");
     written.as_object_mut().expect("an object").remove("messages");
     assert_eq!(written, json!({"model": "m", "stream": false}));
 }
@@ -860,8 +832,7 @@ fn extra_fields_win() {
     let extra = json!({"temperature": 1.0, "n": 1, "service_tier": "flex"});
     options.extra.extend(extra.as_object().cloned().expect("an object"));
     let mut request = ChatRequest { options, ..ChatRequest::new(Message::user("x")) };
-    let written = body(&request, "m", FORMAT.into(), &streamed(Profile::openai())).expect("a body");
-    let json: Value = serde_json::from_slice(&written.json).expect("JSON");
+    let json = written_by(&Profile::openai(), &request);
     assert_eq!(
         (&json["temperature"], &json["service_tier"], &json["messages"][0]["content"]),
         (&json!(1.0), &json!("flex"), &json!("x"))
@@ -888,8 +859,8 @@ fn data_goes_to_its_own_server_only() {
     let messages = MessageList::from(vec![answer]);
     let written = |format: &str| {
         let request = ChatRequest::new(messages.clone());
-        let body = body(&request, "m", format.into(), &streamed(Profile::openrouter())).expect("a body");
-        String::from_utf8(body.json.to_vec()).expect("text")
+        let (body, _) = body(&request, "m", format.into(), &streamed(Profile::openrouter())).expect("a body");
+        String::from_utf8(body.to_vec()).expect("text")
     };
     // The message keeps both forms.
     for _ in 0..2 {

@@ -15,10 +15,9 @@ use std::sync::Arc;
 use advisor_core::{ChatRequest, Result, Text};
 use bytes::Bytes;
 use provider_http::names::WireNames;
-use provider_http::written;
 use serde_json::Value;
 
-use crate::written::{MessageForm, NAMES, written_messages};
+use crate::written::written_body;
 
 /// The settings of a model that its requests depend on.
 #[derive(Debug, Clone, Default)]
@@ -60,17 +59,6 @@ pub(super) fn body(
     settings: &BodySettings,
     form: &InputForm,
 ) -> Result<(Bytes, Arc<WireNames>)> {
-    let own = &request.options.extra;
-    let verbatim = own.get("tools").and_then(Value::as_array).into_iter().flatten();
-    let verbatim: Vec<&str> = verbatim.filter_map(|tool| tool.get("name")?.as_str()).collect();
-    let names = WireNames::new(request, form.call_ids(), NAMES, &verbatim);
-    let input = || written_messages(request, form, &names);
-    let input = (!own.contains_key("input")).then(input).transpose()?;
-    let tools = if own.contains_key("tools") {
-        None
-    } else {
-        options::tools(request, &settings.server_tools, &names)?
-    };
-    let json = written::body("input", input, tools, &options::write(request, model, settings, &names)?)?;
-    Ok((json, Arc::new(names)))
+    let tools = |names: &WireNames| options::tools(request, &settings.server_tools, names);
+    written_body(request, form, tools, |names| options::write(request, model, settings, names))
 }

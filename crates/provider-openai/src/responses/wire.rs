@@ -6,11 +6,12 @@
 
 use std::borrow::Cow;
 
-use advisor_core::Usage;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use provider_http::json::{Json, Str, count, read, value};
+use provider_http::json::{Json, Str, read, value};
 use serde_json::{Map, Value};
+
+use crate::wire::TokenCounts;
 
 /// The format name of provider data from the Responses API. Data of a particular server has its host behind it.
 pub(crate) const FORMAT: &str = "openai-responses";
@@ -94,17 +95,6 @@ pub(super) struct Part<'a> {
     pub(super) annotations: &'a str,
 }
 
-/// The token counts of an answer.
-#[derive(Default)]
-pub(super) struct TokenCounts {
-    input: Option<i64>,
-    output: Option<i64>,
-    total: Option<i64>,
-    cached: Option<i64>,
-    cache_write: Option<i64>,
-    reasoning: Option<i64>,
-}
-
 impl<'a> Event<'a> {
     #[inline(always)]
     pub(super) fn read(&mut self, json: Json<'a>) -> Option<Json<'a>> {
@@ -163,7 +153,7 @@ impl<'a> Response<'a> {
                         self.output.last_mut()?.read(value)
                     })
                 }
-                "usage" => value.object_in(&mut self.usage, TokenCounts::read),
+                "usage" => value.object_in(&mut self.usage, |usage, value| usage.read(value)),
                 _ => value.skip(),
             }
         })
@@ -270,43 +260,5 @@ impl<'a> Part<'a> {
     /// Returns the text or the refusal, unless it is empty.
     pub(super) fn said(&self) -> Option<Cow<'a, str>> {
         if self.is_refusal() { self.refusal.text() } else { self.text.text() }
-    }
-}
-
-impl TokenCounts {
-    fn read<'a>(&mut self, json: Json<'a>) -> Option<Json<'a>> {
-        json.object(|key| {
-            let (key, value) = key.split()?;
-            match key.spelling() {
-                "input_tokens" => value.number(&mut self.input),
-                "output_tokens" => value.number(&mut self.output),
-                "total_tokens" => value.number(&mut self.total),
-                "input_tokens_details" => value.object(|key| {
-                    let (key, value) = key.split()?;
-                    match key.spelling() {
-                        "cached_tokens" => value.number(&mut self.cached),
-                        "cache_write_tokens" => value.number(&mut self.cache_write),
-                        _ => value.skip(),
-                    }
-                }),
-                "output_tokens_details" => value.object(|key| match key.is("reasoning_tokens") {
-                    Some(value) => value.number(&mut self.reasoning),
-                    None => key.skip(),
-                }),
-                _ => value.skip(),
-            }
-        })
-    }
-
-    /// Converts the counts to this project's names; `None` if nothing is reported.
-    pub(super) fn to_usage(&self) -> Option<Usage> {
-        let mut usage = Usage::default();
-        usage.input_tokens = count(self.input);
-        usage.output_tokens = count(self.output);
-        usage.total_tokens = count(self.total);
-        usage.cached_input_tokens = count(self.cached);
-        usage.cache_write_tokens = count(self.cache_write);
-        usage.reasoning_tokens = count(self.reasoning);
-        (usage != Usage::default()).then_some(usage)
     }
 }

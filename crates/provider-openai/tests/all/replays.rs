@@ -38,7 +38,7 @@ async fn signed_reasoning_is_returned_in_openrouter_form() {
     let Some((sent, recorded)) = sent_and_recorded(
         "openrouter-anthropic-claude-haiku-4-5-reasoning-details-tool-01",
         "openrouter-anthropic-claude-haiku-4-5-text-after-reasoning-tool-01",
-        Profile::openrouter(),
+        Profile::for_base_url("https://openrouter.ai/api/v1"),
     )
     .await
     else {

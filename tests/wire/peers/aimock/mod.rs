@@ -108,7 +108,7 @@ impl Aimock {
             Api::OpenRouter => model!(
                 OpenAiModel::new("gpt-5-mini")
                     .with_base_url(format!("{url}/api/v1"))
-                    .with_profile(openai::Profile::openrouter())
+                    .with_profile(openai::Profile::for_base_url("https://openrouter.ai/api/v1"))
             ),
             Api::VertexAi => model!(
                 GeminiModel::new("gemini-2.5-flash")

@@ -14,6 +14,12 @@ use crate::written::MessageForm;
 const LONGEST_ID: usize = 64;
 
 impl MessageForm for InputForm {
+    const LIST: &'static str = "input";
+
+    fn name_of(tool: &Value) -> Option<&str> {
+        tool.get("name")?.as_str()
+    }
+
     fn call_ids(&self) -> IdRule {
         IdRule::UpTo(LONGEST_ID)
     }

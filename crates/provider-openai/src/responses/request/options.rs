@@ -1,17 +1,14 @@
 //! The fields of a body beside its input.
 
-use std::borrow::Cow;
-
-use advisor_core::{
-    ChatOptions, ChatRequest, Error, ErrorKind, ResponseFormat, Result, ToolChoice, ToolDefinition,
-};
+use advisor_core::{ChatRequest, Error, ErrorKind, ResponseFormat, Result, ToolChoice};
 use bytes::Bytes;
 use provider_http::names::WireNames;
-use provider_http::written::{parameters_of, unwritable, written_tools};
-use serde::Serialize;
+use provider_http::written::{parameters_of, unwritable};
 use serde_json::{Map, Value, json};
 
 use super::BodySettings;
+use crate::responses::wire::FORMAT;
+use crate::written::written_functions;
 
 /// The beginnings of models of OpenAI that do not reason. They refuse a request for encrypted reasoning
 /// (pydantic/pydantic-ai#2865, ShishirPatil/gorilla#1148).
@@ -28,7 +25,11 @@ pub(super) fn write(
     names: &WireNames,
 ) -> Result<Map<String, Value>> {
     let options = &request.options;
-    refuse_impossible(options)?;
+    if !options.stop.is_empty() {
+        let problem = "the Responses API has no stop texts (`ChatOptions::stop`); leave them out, or use `OpenAiModel` \
+                       (Chat Completions)";
+        return Err(Error::new(ErrorKind::InvalidRequest, problem));
+    }
     let mut fields = Map::new();
     let mut set = |key: &str, value: Option<Value>| {
         if let Some(value) = value {
@@ -62,43 +63,29 @@ pub(super) fn write(
     Ok(fields)
 }
 
-fn refuse_impossible(options: &ChatOptions) -> Result<()> {
-    if !options.stop.is_empty() {
-        return Err(impossible("stop texts (`ChatOptions::stop`)"));
-    }
-    Ok(())
-}
-
-fn impossible(what: &str) -> Error {
-    let problem =
-        format!("the Responses API has no {what}; leave them out, or use `OpenAiModel` (Chat Completions)");
-    Error::new(ErrorKind::InvalidRequest, problem)
-}
-
 /// Checks by its name whether a model may reason. A name may have a vendor before it.
 fn may_reason(model: &str) -> bool {
     let name = model.rsplit('/').next().unwrap_or(model);
     !NOT_REASONING.iter().any(|beginning| name.starts_with(beginning)) && !name.contains("-chat")
 }
 
-/// Returns the list of tools as it is in the body; `None` if there are none. The list of functions is written once per
-/// set, unless a tool does not have its usual name.
+/// Returns the list of tools as it is in the body; `None` if there are none.
 pub(super) fn tools(
     request: &ChatRequest,
     server_tools: &[Value],
     names: &WireNames,
 ) -> Result<Option<Bytes>> {
-    let described = request.api_tools();
-    let offered = || described.definitions();
-    if offered().next().is_none() && server_tools.is_empty() {
+    if request.api_tools().definitions().next().is_none() && server_tools.is_empty() {
         return Ok(None);
     }
-    let written = || {
-        let functions: Vec<_> = offered().map(|tool| Function::new(tool, names)).collect();
-        serde_json::to_vec(&functions).map(Bytes::from).map_err(unwritable)
-    };
-    let as_usual = !offered().any(|tool| names.is_special_tool(&tool.name));
-    let functions = if as_usual { written_tools(described, &ToolsForm, written)? } else { written()? };
+    let functions = written_functions(request, FORMAT, names, |tool| {
+        json!({
+            "type": "function", "name": names.tool(&tool.name), "description": tool.description,
+            "parameters": parameters_of(tool),
+            // Without the field the API makes the schema strict, which changes it.
+            "strict": false,
+        })
+    })?;
     if server_tools.is_empty() {
         return Ok(Some(functions));
     }
@@ -112,29 +99,6 @@ pub(super) fn tools(
     }
     all.push(b']');
     Ok(Some(all.into()))
-}
-
-/// The form of a list of functions, which depends on the functions alone.
-#[derive(Clone, PartialEq)]
-struct ToolsForm;
-
-/// A tool as described to the model.
-#[derive(Serialize)]
-struct Function<'a> {
-    r#type: &'static str,
-    name: Cow<'a, str>,
-    description: &'a str,
-    parameters: Cow<'a, Value>,
-    /// Without the field the API makes the schema strict, which changes it.
-    strict: bool,
-}
-
-impl<'a> Function<'a> {
-    fn new(definition: &'a ToolDefinition, names: &'a WireNames) -> Self {
-        let parameters = parameters_of(definition);
-        let (name, description) = (names.tool(&definition.name), &*definition.description);
-        Self { r#type: "function", name, description, parameters, strict: false }
-    }
 }
 
 fn tool_choice(choice: &ToolChoice, names: &WireNames) -> Value {

@@ -2,9 +2,9 @@
 
 use advisor_core::{Media, MediaSource, Part};
 use provider_http::media::{inline, note, text_of};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use crate::request::parts::{joined_text, url};
+use crate::request::parts::{joined_text, object, url};
 
 /// Returns content: a string if it is text only, as the strictest servers require, or else a list of parts.
 pub(super) fn content(parts: &[Part]) -> Value {
@@ -34,7 +34,6 @@ fn text_part(text: &str) -> Value {
 fn image(media: &Media) -> Value {
     match &media.source {
         MediaSource::ProviderFile(id) => json!({ "type": "input_image", "file_id": id }),
-        // Moved, because `json!` would copy the image once more.
         _ => object([("type", "input_image".into()), ("image_url", url(media).into())]),
     }
 }
@@ -51,8 +50,4 @@ fn file(media: &Media) -> Value {
             ("file_data", url(media).into()),
         ]),
     }
-}
-
-fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
-    Value::Object(Map::from_iter(fields.map(|(key, value)| (key.to_owned(), value))))
 }

@@ -189,32 +189,30 @@ impl Transport for Counting {
     }
 }
 
-/// With the eager rule, of the profile or of a request, a call is complete when the next one begins.
+/// With the eager rule a call is complete when the next one begins.
 #[tokio::test]
 async fn eager_calls_are_complete_before_the_answer_ends() {
-    for (by_profile, by_request) in [(false, false), (true, false), (false, true)] {
+    for eager in [false, true] {
         let transcript = ChatTranscript::new("m")
             .tool_call(0, "c1", "weather", &["{", "}"])
             .tool_call(1, "c2", "weather", &["{}"])
             .finish("tool_calls")
             .done();
         let server = ReplayServer::start([Reply::sse(transcript)]).await.expect("a port");
-        let mut profile = Profile::compatible();
-        profile.eager_calls = by_profile;
         let mut options = ChatOptions::default();
-        options.eager_calls = by_request;
+        options.eager_calls = eager;
         let request = ChatRequest { options, ..request().with_tool(weather()) };
-        let stream = model(&server).with_profile(profile).stream(request).await.expect("an answer");
+        let stream = model(&server).stream(request).await.expect("an answer");
         let chunks: Vec<_> = stream.map(|chunk| chunk.expect("no error")).collect().await;
         let closed = chunks.iter().position(|chunk| matches!(chunk, Chunk::Closed { .. }));
         let second = chunks.iter().rposition(|chunk| matches!(chunk, Chunk::Opened { .. }));
-        assert_eq!(closed < second, by_profile || by_request, "{by_profile}, {by_request}");
+        assert_eq!(closed < second, eager);
     }
 }
 
 /// A tool has a name that servers do not accept, such as one of an advisor or of another program's history.
 #[tokio::test]
-async fn d11_tool_is_called_by_its_offered_name() {
+async fn tool_is_called_by_its_offered_name() {
     let on_the_wire = "docs_search";
     let whole = json!({"choices": [{"message": {"tool_calls": [
         {"id": "c1", "type": "function", "function": {"name": on_the_wire, "arguments": "{}"}}]}, "finish_reason": "tool_calls"}]});

@@ -1,23 +1,16 @@
 //! Output items at their end: fills the gaps of the stream, and keeps the data that goes back to the server.
 
-use std::collections::VecDeque;
-
 use advisor_core::{Delta, DeltaKind, Media, MediaDelta, Opaque, ProviderData, Text, ToolCallDelta};
 use serde_json::{Value, json};
 
-use super::items::{OpenItem, TooMuch};
+use super::items::OpenItem;
 use super::part::{OpenPart, PartPosition, PartStage};
-use super::{Converter, data_of};
+use super::{Converted, Deltas, Responses, data_of};
 use crate::responses::wire::{Item, ItemKind, OUTPUT_INDEX};
 
-impl Converter {
+impl Responses {
     /// Converts the end of the item at this position; its first end only.
-    pub(super) fn end_item(
-        &mut self,
-        at: usize,
-        item: &Item<'_>,
-        deltas: &mut VecDeque<Delta>,
-    ) -> Result<(), TooMuch> {
+    pub(super) fn end_item(&mut self, at: usize, item: &Item<'_>, deltas: &mut Deltas) -> Converted {
         let is_new = self.items.at(at).is_some_and(|open| !std::mem::replace(&mut open.ended, true));
         if !is_new {
             return Ok(());
@@ -36,12 +29,7 @@ impl Converter {
     }
 
     /// Ends the parts of a message.
-    fn end_message(
-        &mut self,
-        at: usize,
-        item: &Item<'_>,
-        deltas: &mut VecDeque<Delta>,
-    ) -> Result<(), TooMuch> {
+    fn end_message(&mut self, at: usize, item: &Item<'_>, deltas: &mut Deltas) -> Converted {
         self.items.set_fields(at, data_of(&self.format, item), item.raw.len())?;
         let parts = &item.content;
         for (place, part) in PartPosition::all(PartPosition::Content, parts) {
@@ -69,12 +57,7 @@ impl Converter {
     /// Ends reasoning. The item goes back unchanged, so it is kept with its text.
     ///
     /// A block whose text is edited loses its data. So the data have no text that the block does not show.
-    fn end_reasoning(
-        &mut self,
-        at: usize,
-        item: &Item<'_>,
-        deltas: &mut VecDeque<Delta>,
-    ) -> Result<(), TooMuch> {
+    fn end_reasoning(&mut self, at: usize, item: &Item<'_>, deltas: &mut Deltas) -> Converted {
         self.fill_reasoning(at, item, deltas)?;
         self.open(at);
         let mut json = self.placed(at, item.value());
@@ -93,12 +76,7 @@ impl Converter {
     }
 
     /// Emits the parts of reasoning that have not streamed: of the kind that has, else the raw text, else the summary.
-    fn fill_reasoning(
-        &mut self,
-        at: usize,
-        item: &Item<'_>,
-        deltas: &mut VecDeque<Delta>,
-    ) -> Result<(), TooMuch> {
+    fn fill_reasoning(&mut self, at: usize, item: &Item<'_>, deltas: &mut Deltas) -> Converted {
         let streamed = self.items.at(at).and_then(|item| item.parts.first()).map(|part| part.place);
         let raw = item.content.as_slice();
         let is_raw = match streamed {
@@ -119,16 +97,16 @@ impl Converter {
         Ok(())
     }
 
-    fn end_call(&mut self, at: usize, item: &Item<'_>, deltas: &mut VecDeque<Delta>) {
+    fn end_call(&mut self, at: usize, item: &Item<'_>, deltas: &mut Deltas) {
         let place = self.open(at);
         let Some(open) = self.items.at(at) else { return };
         let mut fragment = ToolCallDelta::default();
-        if !std::mem::replace(&mut open.call.name, true) {
+        if !std::mem::replace(&mut open.has_name, true) {
             fragment.call_id = item.call_id.text().map(Text::from);
             fragment.name = item.name.text().map(Text::from);
             self.has_calls = true;
         }
-        if !open.call.arguments {
+        if !open.has_arguments {
             fragment.arguments_delta = item.arguments.text().map(Text::from);
         }
         fragment.provider_data = place;
@@ -145,7 +123,7 @@ impl Converter {
     }
 
     /// Emits a generated image, with the rest of its item; or the item unchanged if it holds no readable image.
-    fn end_image(&mut self, at: usize, item: &Item<'_>, deltas: &mut VecDeque<Delta>) {
+    fn end_image(&mut self, at: usize, item: &Item<'_>, deltas: &mut Deltas) {
         let number = self.items.at(at).map(|open| open.number);
         let (Some(bytes), Some(number)) = (item.image(), number) else {
             let opaque = self.opaque(at, item);

@@ -1,4 +1,4 @@
-//! Tests of `convert`.
+//! The deltas of one event or a few.
 
 use advisor_core::{Finish, FinishReason, Media, MediaDelta, Usage};
 
@@ -6,12 +6,12 @@ use super::*;
 use crate::wire::FORMAT;
 use provider_http::json::read;
 
-fn converter() -> Converter {
-    Converter::new(ThinkTags::AsText, FORMAT.into())
+fn converter() -> ChatCompletions {
+    ChatCompletions::new(ThinkTags::AsText, FORMAT.into())
 }
 
 /// Converts an event with a converter.
-fn convert_one(converter: &mut Converter, json: &str, deltas: &mut VecDeque<Delta>) -> Converted {
+fn convert_one(converter: &mut ChatCompletions, json: &str, deltas: &mut VecDeque<Delta>) -> Meaning {
     let mut event = Event::default();
     read(json, |json| event.read(json)).expect(json);
     converter.convert(&mut event, deltas)
@@ -381,7 +381,7 @@ fn read_of(entries: &[(u32, &str)]) -> String {
                 other => panic!("{other:?}"),
             }
         }
-        if converted.mixes {
+        if matches!(converted, Meaning::Contradiction(_)) {
             return read + "!";
         }
     }
@@ -447,9 +447,9 @@ fn of_several_answers_the_first_that_speaks_is_read() {
         (&[said(0), said(1), again], false),
     ] {
         let mut converter = converter();
-        let converted =
-            events.iter().map(|json| convert_one(&mut converter, json, &mut VecDeque::new()).mixes);
-        assert_eq!(converted.filter(|mixes| *mixes).count() > 0, mixes, "{events:?}");
+        let mut converted = events.iter().map(|json| convert_one(&mut converter, json, &mut VecDeque::new()));
+        let found = converted.any(|meaning| matches!(meaning, Meaning::Contradiction(_)));
+        assert_eq!(found, mixes, "{events:?}");
     }
     let calls = json!([{"id": "c", "function": {"name": "f"}}]);
     let (text, call) = (json!({"content": "a"}), json!({"content": "", "tool_calls": calls}));
@@ -496,19 +496,16 @@ fn beside_an_error_there_is_no_finish() {
 #[test]
 fn error_is_returned_beside_the_deltas() {
     let told = |json: &str| convert_one(&mut converter(), json, &mut VecDeque::new());
-    assert_eq!(
-        told(r#"{"error":{"message":"m"},"choices":[]}"#).error.map(|error| error.message),
-        Some("m".into())
-    );
-    assert_eq!(
-        told(r#"{"choices":[{"error":{"message":"m"}}]}"#).error.map(|error| error.message),
-        Some("m".into())
-    );
-    for none in ["null", "{}", r#""""#, "false", "0"] {
-        assert_eq!(told(&format!(r#"{{"error":{none}}}"#)).error, None, "{none}");
+    for event in [r#"{"error":{"message":"m"},"choices":[]}"#, r#"{"choices":[{"error":{"message":"m"}}]}"#] {
+        let Meaning::Failure(report) = told(event) else { panic!("{event}") };
+        assert_eq!(report.message, "m".into());
     }
-    assert!(!told(r#"{"choices":[{"delta":{}}]}"#).whole);
-    assert!(told(r#"{"choices":[{"message":{}}]}"#).whole);
+    for none in ["null", "{}", r#""""#, "false", "0"] {
+        let event = format!(r#"{{"error":{none},"choices":[]}}"#);
+        assert_eq!(told(&event), Meaning::Piece, "{none}");
+    }
+    assert_eq!(told(r#"{"choices":[{"delta":{}}]}"#), Meaning::Piece);
+    assert_eq!(told(r#"{"choices":[{"message":{}}]}"#), Meaning::Whole);
 }
 
 /// Indexes that are no numbers become numbers: equal ones equal, others different.

@@ -1,22 +1,20 @@
 //! Pieces of content as they stream: text, refusals, reasoning, arguments, citations; and the ends of their parts.
 
-use std::collections::VecDeque;
-
 use advisor_core::{Delta, DeltaKind, Text, ToolCallDelta};
 use provider_http::json::{Str, value};
 
-use super::Converter;
-use super::items::{Identity, OpenItem, TooMuch};
+use super::items::{Identity, OpenItem};
 use super::part::{PartPosition, PartStage, citation_of};
+use super::{Converted, Deltas, Responses};
 use crate::responses::wire::{Event, ItemKind};
 
-impl Converter {
+impl Responses {
     pub(super) fn text(
         &mut self,
         event: &Event<'_>,
         kind: fn(Text) -> DeltaKind,
-        deltas: &mut VecDeque<Delta>,
-    ) -> Result<(), TooMuch> {
+        deltas: &mut Deltas,
+    ) -> Converted {
         let Some(text) = event.delta.text() else { return Ok(()) };
         let at = self.items.of(Identity::from_event(event), ItemKind::Message)?;
         self.open_part(at, PartPosition::from_content(event))?;
@@ -34,8 +32,8 @@ impl Converter {
         event: &Event<'_>,
         whole: Str<'_>,
         kind: fn(Text) -> DeltaKind,
-        deltas: &mut VecDeque<Delta>,
-    ) -> Result<(), TooMuch> {
+        deltas: &mut Deltas,
+    ) -> Converted {
         let at = self.items.of(Identity::from_event(event), ItemKind::Message)?;
         if !whole.is_empty() {
             self.open_part(at, PartPosition::from_content(event))?;
@@ -50,8 +48,8 @@ impl Converter {
         &mut self,
         event: &Event<'_>,
         place: PartPosition,
-        deltas: &mut VecDeque<Delta>,
-    ) -> Result<(), TooMuch> {
+        deltas: &mut Deltas,
+    ) -> Converted {
         let Some(text) = event.delta.text() else { return Ok(()) };
         let at = self.items.of(Identity::from_event(event), ItemKind::Reasoning)?;
         if self.items.at(at).is_none_or(|item| item.ended) {
@@ -65,8 +63,8 @@ impl Converter {
         &mut self,
         event: &Event<'_>,
         place: PartPosition,
-        deltas: &mut VecDeque<Delta>,
-    ) -> Result<(), TooMuch> {
+        deltas: &mut Deltas,
+    ) -> Converted {
         let Some(text) = event.text.text() else { return Ok(()) };
         let at = self.items.of(Identity::from_event(event), ItemKind::Reasoning)?;
         let is_known = |item: &mut OpenItem| item.ended || item.parts.iter().any(|part| part.place == place);
@@ -84,8 +82,8 @@ impl Converter {
         at: usize,
         place: PartPosition,
         text: &str,
-        deltas: &mut VecDeque<Delta>,
-    ) -> Result<(), TooMuch> {
+        deltas: &mut Deltas,
+    ) -> Converted {
         let Some(item) = self.items.at(at) else { return Ok(()) };
         if item.parts.first().is_some_and(|first| !first.place.is_beside(place)) {
             return Ok(());
@@ -101,16 +99,12 @@ impl Converter {
         Ok(())
     }
 
-    pub(super) fn arguments(
-        &mut self,
-        event: &Event<'_>,
-        deltas: &mut VecDeque<Delta>,
-    ) -> Result<(), TooMuch> {
+    pub(super) fn arguments(&mut self, event: &Event<'_>, deltas: &mut Deltas) -> Converted {
         let Some(text) = event.delta.text() else { return Ok(()) };
         let at = self.items.of(Identity::from_event(event), ItemKind::FunctionCall)?;
         let place = self.open(at);
         if let Some(item) = self.items.at(at).filter(|item| !item.ended) {
-            item.call.arguments = true;
+            item.has_arguments = true;
             let mut fragment = ToolCallDelta::arguments(item.number, Text::from(text));
             fragment.provider_data = place;
             deltas.push_back(Delta::tool_call(fragment));
@@ -119,22 +113,18 @@ impl Converter {
     }
 
     /// Converts whole arguments. The call ends with its item, which has its name if nothing else had.
-    pub(super) fn end_arguments(
-        &mut self,
-        event: &Event<'_>,
-        deltas: &mut VecDeque<Delta>,
-    ) -> Result<(), TooMuch> {
+    pub(super) fn end_arguments(&mut self, event: &Event<'_>, deltas: &mut Deltas) -> Converted {
         let at = self.items.of(Identity::from_event(event), ItemKind::FunctionCall)?;
         let place = self.open(at);
         let Some(item) = self.items.at(at).filter(|item| !item.ended) else { return Ok(()) };
         let mut fragment = ToolCallDelta::default();
         fragment.provider_data = place;
-        if let Some(name) = event.name.text().filter(|_| !item.call.name) {
+        if let Some(name) = event.name.text().filter(|_| !item.has_name) {
             fragment.name = Some(name.into());
-            (item.call.name, self.has_calls) = (true, true);
+            (item.has_name, self.has_calls) = (true, true);
         }
-        if let Some(arguments) = event.arguments.text().filter(|_| !item.call.arguments) {
-            (fragment.arguments_delta, item.call.arguments) = (Some(arguments.into()), true);
+        if let Some(arguments) = event.arguments.text().filter(|_| !item.has_arguments) {
+            (fragment.arguments_delta, item.has_arguments) = (Some(arguments.into()), true);
         }
         fragment.index = Some(item.number);
         deltas.push_back(Delta::tool_call(fragment));
@@ -142,7 +132,7 @@ impl Converter {
     }
 
     /// Notes a part of a message, so that later parts keep their places.
-    pub(super) fn begin_part(&mut self, event: &Event<'_>) -> Result<(), TooMuch> {
+    pub(super) fn begin_part(&mut self, event: &Event<'_>) -> Converted {
         if event.part.as_ref().is_some_and(|part| part.is_of_message()) {
             let at = self.items.of(Identity::from_event(event), ItemKind::Message)?;
             self.items.part(at, PartPosition::from_content(event))?;
@@ -151,11 +141,7 @@ impl Converter {
     }
 
     /// Converts the end of a part of a message.
-    pub(super) fn end_part(
-        &mut self,
-        event: &Event<'_>,
-        deltas: &mut VecDeque<Delta>,
-    ) -> Result<(), TooMuch> {
+    pub(super) fn end_part(&mut self, event: &Event<'_>, deltas: &mut Deltas) -> Converted {
         let Some(part) = event.part.as_deref().filter(|part| part.is_of_message()) else { return Ok(()) };
         let at = self.items.of(Identity::from_event(event), ItemKind::Message)?;
         if part.said().is_some() {
@@ -168,11 +154,7 @@ impl Converter {
         Ok(())
     }
 
-    pub(super) fn annotation(
-        &mut self,
-        event: &Event<'_>,
-        deltas: &mut VecDeque<Delta>,
-    ) -> Result<(), TooMuch> {
+    pub(super) fn annotation(&mut self, event: &Event<'_>, deltas: &mut Deltas) -> Converted {
         let at = self.items.of(Identity::from_event(event), ItemKind::Message)?;
         if let Some(part) = self.items.part(at, PartPosition::from_content(event))? {
             part.citations += 1;

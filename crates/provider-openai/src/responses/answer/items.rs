@@ -4,14 +4,18 @@ use std::mem;
 use std::sync::Arc;
 
 use advisor_core::{ProviderData, Text};
+use provider_http::answer::Meaning;
 use provider_http::json::Str;
 
+use super::Converted;
 use super::part::{OpenPart, PartPosition, PartStage};
 use crate::responses::wire::{Event, Item, ItemKind};
 
 /// The most bytes kept of the items and parts of one answer, beside its content: enough for more than a thousand items.
 /// It also bounds the search for the item of an event.
-pub(super) const MOST_KEPT: usize = 512 << 10;
+const MOST_KEPT: usize = 512 << 10;
+/// More would be kept than that.
+const TOO_MUCH: Meaning = Meaning::TooLarge { limit: MOST_KEPT };
 
 /// The output items so far, in order of first appearance.
 #[derive(Debug, Default)]
@@ -34,8 +38,10 @@ pub(super) struct OpenItem {
     call_id: Option<Text>,
     /// Whether the server announced it. A few servers begin with its content (Q59).
     announced: bool,
-    /// The emitted parts of a call.
-    pub(super) call: EmittedCall,
+    /// Whether the name of its call was emitted, and whether arguments were. Servers send them in any order, or only at the
+    /// end.
+    pub(super) has_name: bool,
+    pub(super) has_arguments: bool,
     /// Whether something of it was emitted.
     opened: bool,
     /// Its index, if its place among the blocks may not be its place in the answer.
@@ -50,17 +56,6 @@ pub(super) struct OpenItem {
     data: Vec<Arc<ProviderData>>,
     pub(super) parts: Vec<OpenPart>,
 }
-
-/// The parts of a call that were emitted. Servers send them in any order, or only at the end.
-#[derive(Debug, Default)]
-pub(super) struct EmittedCall {
-    pub(super) name: bool,
-    pub(super) arguments: bool,
-}
-
-/// More would be kept than [`MOST_KEPT`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct TooMuch;
 
 /// The identity of an item, as far as an event or an item has it.
 #[derive(Debug, Clone, Copy, Default)]
@@ -99,7 +94,7 @@ impl Items {
     /// Index and id together decide. If they contradict each other, the index does: Copilot sends another id in each
     /// event. The id alone decides for llama.cpp, which sends no index. Some servers send the id of the call in its
     /// place (Q59). With neither, the last open item is meant.
-    pub(super) fn of(&mut self, identity: Identity<'_>, kind: ItemKind) -> Result<usize, TooMuch> {
+    pub(super) fn of(&mut self, identity: Identity<'_>, kind: ItemKind) -> Converted<usize> {
         match self.find(identity, kind) {
             Some(known) => Ok(known),
             None => self.add(identity, kind),
@@ -107,7 +102,7 @@ impl Items {
     }
 
     /// Returns the position of an item that the server announces; adds it unless it is known.
-    pub(super) fn announced(&mut self, identity: Identity<'_>, kind: ItemKind) -> Result<usize, TooMuch> {
+    pub(super) fn announced(&mut self, identity: Identity<'_>, kind: ItemKind) -> Converted<usize> {
         let is_same = |item: &OpenItem| {
             let has_other_index =
                 !item.has_index(identity) && item.index.is_some() && identity.index.is_some();
@@ -139,7 +134,7 @@ impl Items {
             .or_else(|| last(&|item| is_nameless && !item.ended))
     }
 
-    fn add(&mut self, identity: Identity<'_>, kind: ItemKind) -> Result<usize, TooMuch> {
+    fn add(&mut self, identity: Identity<'_>, kind: ItemKind) -> Converted<usize> {
         self.keep(size_of::<OpenItem>() + identity.bytes())?;
         let item = OpenItem {
             kind,
@@ -148,7 +143,8 @@ impl Items {
             id: identity.id.map(Text::from),
             call_id: identity.call_id.map(Text::from),
             announced: false,
-            call: EmittedCall::default(),
+            has_name: false,
+            has_arguments: false,
             opened: false,
             misplaced: None,
             ended: false,
@@ -184,7 +180,7 @@ impl Items {
     }
 
     /// Keeps the end of an item that waits for its content.
-    pub(super) fn wait(&mut self, at: usize, end: &Item<'_>) -> Result<(), TooMuch> {
+    pub(super) fn wait(&mut self, at: usize, end: &Item<'_>) -> Converted {
         self.keep(end.raw.len())?;
         if let Some(item) = self.items.get_mut(at) {
             item.waiting = Some(end.raw.to_owned());
@@ -199,11 +195,7 @@ impl Items {
     }
 
     /// Returns the part at this place of an item; adds it if it is new.
-    pub(super) fn part(
-        &mut self,
-        item: usize,
-        place: PartPosition,
-    ) -> Result<Option<&mut OpenPart>, TooMuch> {
+    pub(super) fn part(&mut self, item: usize, place: PartPosition) -> Converted<Option<&mut OpenPart>> {
         let part = |item: &OpenItem| item.parts.iter().rposition(|part| part.place == place);
         let at = match self.items.get(item).and_then(part) {
             Some(at) => at,
@@ -224,7 +216,7 @@ impl Items {
     }
 
     /// Adds a part to an item, and returns its position there.
-    pub(super) fn add_part(&mut self, item: usize, place: PartPosition) -> Result<usize, TooMuch> {
+    pub(super) fn add_part(&mut self, item: usize, place: PartPosition) -> Converted<usize> {
         self.keep(size_of::<OpenPart>())?;
         let next = self.number();
         let Some(item) = self.items.get_mut(item) else { return Ok(0) };
@@ -236,12 +228,7 @@ impl Items {
     }
 
     /// Sets the fields that go back with each part of an item, unless it has some. `bytes` is the size of the data.
-    pub(super) fn set_fields(
-        &mut self,
-        item: usize,
-        data: Option<ProviderData>,
-        bytes: usize,
-    ) -> Result<(), TooMuch> {
+    pub(super) fn set_fields(&mut self, item: usize, data: Option<ProviderData>, bytes: usize) -> Converted {
         let Some(data) = data else { return Ok(()) };
         self.keep(bytes)?;
         if let Some(item) = self.items.get_mut(item).filter(|item| !item.has_fields) {
@@ -256,18 +243,18 @@ impl Items {
         self.next
     }
 
-    fn keep(&mut self, bytes: usize) -> Result<(), TooMuch> {
+    fn keep(&mut self, bytes: usize) -> Converted {
         self.kept = self.kept.saturating_add(bytes);
-        if self.kept > MOST_KEPT { Err(TooMuch) } else { Ok(()) }
+        if self.kept > MOST_KEPT { Err(TOO_MUCH) } else { Ok(()) }
     }
 
     /// Returns the position of the known item for each item of a snapshot; adds those that are new.
     ///
     /// An item is known by its ids, or else by its position, or else as the next one of its kind. The last two are for
     /// servers whose snapshot has other ids than the stream.
-    pub(super) fn of_snapshot(&mut self, snapshot: &[Item<'_>]) -> Result<Vec<usize>, TooMuch> {
+    pub(super) fn of_snapshot(&mut self, snapshot: &[Item<'_>]) -> Converted<Vec<usize>> {
         if snapshot.len() > MOST_KEPT / size_of::<OpenItem>() {
-            return Err(TooMuch);
+            return Err(TOO_MUCH);
         }
         let mut places: Vec<Option<usize>> = vec![None; snapshot.len()];
         let mut taken = vec![false; self.items.len()];

@@ -1,11 +1,11 @@
 //! A part of an item: one block.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use advisor_core::{Citation, Delta, DeltaKind, ProviderData, Text};
 use serde_json::Value;
 
+use super::Deltas;
 use crate::responses::wire::{Event, Part};
 use crate::wire::list_of;
 
@@ -54,21 +54,21 @@ impl OpenPart {
     }
 
     /// Emits a piece of the content. The data of the part follows the first one, which opens its block.
-    pub(super) fn add(&mut self, piece: DeltaKind, deltas: &mut VecDeque<Delta>) {
+    pub(super) fn add(&mut self, piece: DeltaKind, deltas: &mut Deltas) {
         self.stage = PartStage::Streaming;
         deltas.push_back(self.delta(piece));
         self.attach(deltas);
     }
 
     /// Emits the data of the part, once.
-    pub(super) fn attach(&mut self, deltas: &mut VecDeque<Delta>) {
+    pub(super) fn attach(&mut self, deltas: &mut Deltas) {
         for data in std::mem::take(&mut self.data) {
             deltas.push_back(self.delta(DeltaKind::BlockData(Box::new(Arc::unwrap_or_clone(data)))));
         }
     }
 
     /// Emits the whole content if no piece of it has streamed, and ends the block.
-    pub(super) fn end(&mut self, whole: Option<DeltaKind>, deltas: &mut VecDeque<Delta>) {
+    pub(super) fn end(&mut self, whole: Option<DeltaKind>, deltas: &mut Deltas) {
         if let Some(whole) = whole.filter(|_| self.stage == PartStage::Empty) {
             self.add(whole, deltas);
         }
@@ -79,7 +79,7 @@ impl OpenPart {
     }
 
     /// Emits the citations that were not emitted one by one.
-    pub(super) fn cite(&mut self, annotations: &str, deltas: &mut VecDeque<Delta>) {
+    pub(super) fn cite(&mut self, annotations: &str, deltas: &mut Deltas) {
         let annotations = list_of(annotations);
         let new = annotations.iter().skip(self.citations);
         deltas.extend(new.filter_map(citation_of));

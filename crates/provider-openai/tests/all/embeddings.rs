@@ -131,7 +131,7 @@ async fn answers_that_are_no_embeddings_are_protocol_errors() {
         (json!({"data": [{"index": 0, "embedding": [1.0]}, {"index": 0, "embedding": [1.0]}]}), "twice"),
         (one(json!([])), "no numbers"),
         (one(json!([0.0, 0.0])), "zero"),
-        (one(json!([1.0, 1e300])), "not finite"),
+        (one(json!([1.0, 1e300])), "malformed JSON"),
         (one(json!([1.0, null])), "no answer of its API"),
         (one(json!("AAAA")), "no answer of its API"),
         (json!({"choices": []}), "no answer of its API"),

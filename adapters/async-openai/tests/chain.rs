@@ -13,7 +13,12 @@ async fn messages_of_all_roles_are_sent() {
 
 #[tokio::test]
 async fn options_are_sent() {
-    let options = ChatOptions { parallel_tool_calls: Some(ParallelToolCalls::Forbidden), stop: vec!["END".into()], seed: Some(7), ..ChatOptions::default() };
+    let options = ChatOptions {
+        parallel_tool_calls: Some(ParallelToolCalls::Forbidden),
+        stop: vec!["END".into()],
+        seed: Some(7),
+        ..ChatOptions::default()
+    };
     let fields = [
         ("/seed", json!(7)),
         ("/stop", json!(["END"])),

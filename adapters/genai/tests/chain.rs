@@ -21,7 +21,8 @@ async fn messages_of_all_roles_are_sent() {
 
 #[tokio::test]
 async fn options_are_sent() {
-    let options = ChatOptions { stop: vec!["END".into()], seed: Some(7), ..ChatOptions::default() }.with_extra("top_k", 4);
+    let options = ChatOptions { stop: vec!["END".into()], seed: Some(7), ..ChatOptions::default() }
+        .with_extra("top_k", 4);
     let fields =
         [("/seed", json!(7)), ("/stop", json!(["END"])), ("/max_tokens", json!(100)), ("/top_k", json!(4))];
     assert_options(model::ask, options, &fields).await;

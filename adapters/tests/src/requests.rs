@@ -73,7 +73,13 @@ pub async fn assert_options(ask: Ask, options: ChatOptions, fields: &[(&str, Val
         "additionalProperties": false,
     });
     let format = ResponseFormat::JsonSchema { name: "answer".into(), schema: schema.clone(), strict: true };
-    let options = ChatOptions { tool_choice: Some(ToolChoice::Tool("look".into())), max_tokens: Some(100), top_p: Some(0.25), temperature: Some(0.5), ..options };
+    let options = ChatOptions {
+        tool_choice: Some(ToolChoice::Tool("look".into())),
+        max_tokens: Some(100),
+        top_p: Some(0.25),
+        temperature: Some(0.5),
+        ..options
+    };
     let request = ChatRequest::new(Message::user("Hello"));
     let asked = ChatRequest { options, ..request.clone() }.with_tool(DescribedTool::new(look));
     let body = sent(ask, asked).await;
@@ -89,7 +95,10 @@ pub async fn assert_options(ask: Ask, options: ChatOptions, fields: &[(&str, Val
     for (place, value) in common.iter().chain(fields) {
         assert_eq!(body.pointer(place), Some(value), "{place}: {body:#}");
     }
-    let formed = ChatRequest { options: ChatOptions { response_format: Some(format), ..ChatOptions::default() }, ..request };
+    let formed = ChatRequest {
+        options: ChatOptions { response_format: Some(format), ..ChatOptions::default() },
+        ..request
+    };
     let body = sent(ask, formed).await;
     let format = &body["response_format"];
     assert_eq!(format["type"], "json_schema", "{body:#}");

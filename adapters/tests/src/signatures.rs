@@ -74,8 +74,11 @@ pub async fn assert_signed_call(ask: Ask) {
 fn question() -> ChatRequest {
     let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}});
     let weather = DescribedTool::new(ToolDefinition::new("weather", "Tells the weather.", schema));
-    ChatRequest { options: ChatOptions { max_tokens: Some(2_000), ..ChatOptions::default() }, ..ChatRequest::new(Message::user("How is the weather?")) }
-        .with_tool(weather)
+    ChatRequest {
+        options: ChatOptions { max_tokens: Some(2_000), ..ChatOptions::default() },
+        ..ChatRequest::new(Message::user("How is the weather?"))
+    }
+    .with_tool(weather)
 }
 
 /// Returns the message with other arguments of its call, as a person who approves it can set them.

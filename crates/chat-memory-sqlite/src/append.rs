@@ -2,8 +2,8 @@
 
 use advisor_core::ConversationKey;
 use conversation_store::{
-    Admission, AppliedBatch, Batch, BatchKey, EntryId, FencingToken, LogState, StoreError, Version,
-    WrittenEntry, admit,
+    Admission, AppliedBatch, Batch, BatchKey, EntryId, FencingToken, LogState, StoreError, TurnEffect,
+    Version, WrittenEntry, admit,
 };
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
@@ -212,7 +212,11 @@ fn place_after(before: &Place, seq: u64, entry: &WrittenEntry<'_>) -> Place {
     Place {
         turn: turn.to_vec(),
         turn_from: if goes_on { before.turn_from } else { seq },
-        open: entry.effect.is_open_after(before.open || !goes_on),
+        open: match entry.effect {
+            TurnEffect::Opens => true,
+            TurnEffect::Ends => false,
+            TurnEffect::Unchanged => before.open || !goes_on,
+        },
     }
 }
 

@@ -50,18 +50,6 @@ pub enum TurnEffect {
     Unchanged,
 }
 
-impl TurnEffect {
-    /// Checks whether the turn is open after the entry. `before` is the state before it, true for a new turn.
-    #[must_use]
-    pub fn is_open_after(self, before: bool) -> bool {
-        match self {
-            Self::Opens => true,
-            Self::Ends => false,
-            Self::Unchanged => before,
-        }
-    }
-}
-
 impl Batch {
     /// Returns the entries in the form in which they are written.
     ///

@@ -4,8 +4,8 @@ use advisor_core::{BlockContent, Message, MessageContent, Part};
 
 /// Counts the tokens of messages, for [`Window::Tokens`](crate::Window::Tokens).
 ///
-/// Memory counts the latest messages of a conversation at the beginning of each turn, so an implementation must be
-/// cheap or cache its counts.
+/// Memory counts the latest messages of a conversation at the beginning of each turn, and before each request if
+/// [`OnOverflow`](crate::OnOverflow) bounds the running turn. So an implementation must be cheap or cache its counts.
 ///
 /// # Example
 /// ```

@@ -173,7 +173,9 @@ impl<'a> Start<'a> {
         let see = |snapshot: Snapshot| {
             let log = snapshot.into_entries();
             let has_begun = log.iter().any(|entry| entry.turn == *turn);
-            let before = replaced.and_then(|replaced| before(replaced, &log));
+            let is_replaced = |entry: &&Entry| Some(&entry.turn) == replaced;
+            // The range has whole turns.
+            let before = log.iter().find(is_replaced).map(Entry::follows);
             let is_enough = has_begun || before.is_some() || replaced.is_none();
             ((has_begun, before), is_enough)
         };
@@ -294,13 +296,6 @@ impl<'a> Start<'a> {
         let state = TurnState::new(hold, version, plan.prompt, plan.earlier_run);
         TurnState { turns: plan.turns, read: plan.read, last_turn, parent, ..state }
     }
-}
-
-/// Returns the entry before a turn, if the beginning of the turn is among these entries.
-fn before(turn: &TurnId, log: &[Entry]) -> Option<EntryId> {
-    let place = log.iter().position(|entry| entry.turn == *turn)?;
-    let first = log.get(place).filter(|first| place > 0 || first.is_first())?;
-    Some(first.follows())
 }
 
 /// The entries to write and the messages to send when a turn begins or resumes.

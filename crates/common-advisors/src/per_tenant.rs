@@ -62,6 +62,7 @@ impl<T> PerTenant<T> {
     }
 
     /// Returns the tenants and their values.
+    #[cfg(feature = "budget")]
     pub(crate) fn all(&self) -> Vec<(Text, Arc<T>)> {
         self.lock().iter().map(|(tenant, value)| (tenant.clone(), Arc::clone(value))).collect()
     }

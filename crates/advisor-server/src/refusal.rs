@@ -235,9 +235,9 @@ impl From<&Error> for Refusal {
         let message = match error.kind() {
             // It has the reason and the id, which is the client's own, and no content.
             ErrorKind::TurnIdReused => error.to_string(),
-            _ => failure.message().to_owned(),
+            _ => failure.message.to_owned(),
         };
-        let refusal = Self::new(status, failure.code(), message);
+        let refusal = Self::new(status, failure.code, message);
         match may_begin_again(error.kind()) && !error.emitted() {
             true => Self { retry_after: failure.retry_after(), ..refusal },
             false => Self { sent_again: SentAgain::SecondTurn, ..refusal },

@@ -7,19 +7,14 @@ use serde_json::{Value, json};
 
 /// The data of an answer that providers' protocols repeat on their events.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(clippy::exhaustive_structs, reason = "its user makes it")]
 pub struct AnswerInfo {
-    pub(crate) id: Text,
-    pub(crate) model: Text,
-    pub(crate) created: u64,
-}
-
-impl AnswerInfo {
-    /// Creates the data of an answer.
-    ///
-    /// `id` is unique. `model` is the name in the client's request. `created` is the time in seconds since 1970.
-    pub fn new(id: impl Into<Text>, model: impl Into<Text>, created: u64) -> Self {
-        Self { id: id.into(), model: model.into(), created }
-    }
+    /// The id, which is unique.
+    pub id: Text,
+    /// The name in the client's request.
+    pub model: Text,
+    /// The time in seconds since 1970.
+    pub created: u64,
 }
 
 /// Returns the arguments of a call as JSON, or as a string if they are no JSON.

@@ -1,6 +1,6 @@
 //! `Encoder`, `Encoding` and `encode`: the contract of an encoder, and the order of its calls.
 
-use advisor_core::{Chunk, Error, ErrorKind, Result};
+use advisor_core::{Chunk, ErrorKind, Result};
 use bytes::Bytes;
 use futures::{Stream, StreamExt, future, stream};
 
@@ -37,7 +37,7 @@ use crate::{Failure, Frames};
 ///         }
 ///     }
 ///     fn failure(&mut self, failure: &Failure, frames: &mut Frames) {
-///         frames.named("error", &failure.message());
+///         frames.named("error", &failure.message);
 ///     }
 /// }
 ///
@@ -196,25 +196,14 @@ impl<E: Encoder> Encoding<E> {
 /// # }
 /// ```
 pub fn encode<E: Encoder>(
-    encoding: Encoding<E>,
-    chunks: impl Stream<Item = Result<Chunk, Error>> + Send,
+    mut encoding: Encoding<E>,
+    chunks: impl Stream<Item = Result<Chunk>> + Send,
 ) -> impl Stream<Item = Bytes> + Send {
+    let beginning = stream::iter([encoding.begin()]);
     let items = chunks.map(Some).chain(stream::iter([None]));
-    let begin = stream::iter([Step::Begin]);
-    begin
-        .chain(items.map(Step::Item))
-        .scan(encoding, |encoding, step| {
-            let bytes = match step {
-                Step::Begin => encoding.begin(),
-                Step::Item(Some(item)) => encoding.push(&item),
-                Step::Item(None) => encoding.end(),
-            };
-            future::ready(Some(bytes))
-        })
-        .filter(|bytes| future::ready(!bytes.is_empty()))
-}
-
-enum Step {
-    Begin,
-    Item(Option<Result<Chunk>>),
+    let pieces = items.map(move |item| match item {
+        Some(item) => encoding.push(&item),
+        None => encoding.end(),
+    });
+    beginning.chain(pieces).filter(|bytes| future::ready(!bytes.is_empty()))
 }

@@ -11,11 +11,16 @@ use serde_json::{Value, json};
 /// It has nothing of the error's text and causes, which may name servers and settings. An operator finds them in the
 /// log by the request id.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Failure {
-    kind: ErrorKind,
-    code: &'static str,
-    message: &'static str,
-    request_id: Option<Text>,
+    /// The kind of the error.
+    pub kind: ErrorKind,
+    /// The kind of the failure as one word, such as `rate_limited`.
+    pub code: &'static str,
+    /// The text for the user. It has nothing of the error's own text.
+    pub message: &'static str,
+    /// The id of the request, for a user who reports the failure.
+    pub request_id: Option<Text>,
 }
 
 impl Failure {
@@ -24,24 +29,6 @@ impl Failure {
     pub fn slow_reader() -> Self {
         let message = "the connection was too slow, read the conversation";
         Self { code: "slow_reader", message, ..ErrorKind::Truncated.into() }
-    }
-
-    /// Adds the id of the request, for a user who reports the failure.
-    #[must_use]
-    pub fn with_request_id(self, id: impl Into<Text>) -> Self {
-        Self { request_id: Some(id.into()), ..self }
-    }
-
-    /// Returns the kind of the error.
-    #[must_use]
-    pub fn kind(&self) -> ErrorKind {
-        self.kind
-    }
-
-    /// Returns the kind of the failure as one word, such as `rate_limited`.
-    #[must_use]
-    pub fn code(&self) -> &'static str {
-        self.code
     }
 
     /// Returns the HTTP status of the failure, for a server that has not begun to answer.
@@ -79,15 +66,9 @@ impl Failure {
         ApiError::openai(self.status(), self.code, self.message)
     }
 
-    /// Returns the id of the request, if it has one.
-    #[must_use]
-    pub fn request_id(&self) -> Option<&str> {
-        self.request_id.as_deref()
-    }
-
     /// Adds the id of the request to an error of a protocol, if the failure has one.
     pub(crate) fn identify(&self, mut error: Value) -> Value {
-        if let (Some(id), Some(fields)) = (self.request_id(), error.as_object_mut()) {
+        if let (Some(id), Some(fields)) = (self.request_id.as_deref(), error.as_object_mut()) {
             fields.insert("request_id".into(), id.into());
         }
         error
@@ -100,12 +81,6 @@ impl Failure {
             ErrorKind::RateLimited { retry_after } => retry_after,
             _ => None,
         }
-    }
-
-    /// Returns the text for the user. It has nothing of the error's own text.
-    #[must_use]
-    pub fn message(&self) -> &'static str {
-        self.message
     }
 }
 
@@ -209,8 +184,8 @@ fn message_about(problem: DecisionProblem) -> &'static str {
 /// use advisor_sse::{ApiError, Failure};
 ///
 /// let failure = Failure::from(ErrorKind::ContextOverflow);
-/// assert_eq!(ApiError::openai(failure.status(), failure.code(), failure.message()).code, "context_length_exceeded");
-/// let error = ApiError::anthropic(failure.status(), failure.code(), failure.message());
+/// assert_eq!(ApiError::openai(failure.status(), failure.code, failure.message).code, "context_length_exceeded");
+/// let error = ApiError::anthropic(failure.status(), failure.code, failure.message);
 /// assert!(error.message.starts_with("prompt is too long: "));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -295,9 +270,7 @@ mod tests {
     #[test]
     fn law_r3_failure_has_nothing_of_the_error() {
         let error = Error::new(ErrorKind::Store, "canary in the text").with_source("canary in a cause");
-        let failure = Failure::from(&error).with_request_id("r7");
-        let shown = format!("{failure:?} {} {}", failure.message(), failure.code());
+        let shown = format!("{:?}", Failure::from(&error));
         assert!(!shown.contains("canary"), "{shown}");
-        assert_eq!(failure.request_id(), Some("r7"));
     }
 }

@@ -23,10 +23,10 @@ use serde_json::Value;
 ///     chunks.iter().map(|chunk| encoding.push(&Ok(chunk.clone()))).collect::<Vec<_>>().concat()
 /// };
 ///
-/// let whole = String::from_utf8(play(Frames::new().with_ids()))?;
-/// assert!(whole.starts_with("id: 2.0\ndata: {\"type\":\"content\""));
-/// let rest = String::from_utf8(play(Frames::new().after(EventId { item: 2, frame: 0 })))?;
-/// assert_eq!(rest, "id: 4.0\ndata: [DONE]\n\n");
+/// let whole = String::from_utf8(play(Frames::new().with_ids("t1")))?;
+/// assert!(whole.starts_with("id: t1:2.0\ndata: {\"type\":\"content\""));
+/// let rest = String::from_utf8(play(Frames::new().with_ids("t1").after(EventId { item: 2, frame: 0 })))?;
+/// assert_eq!(rest, "id: t1:4.0\ndata: [DONE]\n\n");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Default)]
@@ -45,24 +45,17 @@ impl Frames {
         Self::default()
     }
 
-    /// Writes the id of each server-sent event, for clients that reconnect.
+    /// Writes the id of each server-sent event, for clients that reconnect, behind the name of its stream, such as `t1:12.0`.
+    /// So the id that a client sends tells which stream it has read.
     #[must_use]
-    pub fn with_ids(self) -> Self {
-        Self { ids: Some(String::new()), ..self }
+    pub fn with_ids(self, stream: &str) -> Self {
+        Self { ids: Some(format!("{stream}:")), ..self }
     }
 
-    /// Writes the id of each server-sent event behind the name of its stream, such as `t1:12.0`. So the id that a client
-    /// sends tells which stream it has read.
-    #[must_use]
-    pub fn with_ids_of(self, stream: impl Into<String>) -> Self {
-        Self { ids: Some(format!("{}:", stream.into())), ..self }
-    }
-
-    /// Leaves out the frames up to this one, which the client has received. Implies [`with_ids`](Self::with_ids).
+    /// Leaves out the frames up to this one, which the client has received.
     #[must_use]
     pub fn after(self, received: EventId) -> Self {
-        let ids = self.ids.or_else(|| Some(String::new()));
-        Self { received: Some(received), ids, ..self }
+        Self { received: Some(received), ..self }
     }
 
     /// Appends a server-sent event without a name.
@@ -237,12 +230,13 @@ mod tests {
 
     #[test]
     fn events_have_names_and_ids() {
-        let mut frames = Frames::new().with_ids();
+        let mut frames = Frames::new().with_ids("t");
         frames.data(&"a\nb");
         frames.next_item();
         frames.named("stop", &1);
         frames.done();
-        let text = "id: 0.0\ndata: \"a\\nb\"\n\nid: 1.0\nevent: stop\ndata: 1\n\nid: 1.1\ndata: [DONE]\n\n";
+        let text =
+            "id: t:0.0\ndata: \"a\\nb\"\n\nid: t:1.0\nevent: stop\ndata: 1\n\nid: t:1.1\ndata: [DONE]\n\n";
         assert_eq!(frames.take(), text);
         assert_eq!(frames.take(), "");
     }
@@ -254,7 +248,7 @@ mod tests {
         frames.next_item();
         frames.data(&1);
         frames.data(&2);
-        assert_eq!(frames.take(), "id: 1.1\ndata: 2\n\n");
+        assert_eq!(frames.take(), "data: 2\n\n");
     }
 
     #[test]

@@ -17,20 +17,13 @@ pub(crate) struct Turn {
     arguments: BTreeMap<BlockId, String>,
     /// The calls that the server ran or refused.
     ended: BTreeSet<BlockId>,
-    shown: Shown,
+    /// Whether the user has seen text or media.
+    has_content: bool,
     /// The number of void attempts of each round that has any.
     void: BTreeMap<u32, u32>,
     /// The round of a restart that the last chunk reported. Its blocks keep their ids until the next chunk, so that an
     /// encoder can end them.
     restarted: Option<u32>,
-}
-
-/// Whether the user has seen content of the answer.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Shown {
-    #[default]
-    Nothing,
-    Content,
 }
 
 /// A call that the client has to run.
@@ -60,7 +53,7 @@ impl Turn {
                     self.name(*block, &call.call_id);
                 }
             }
-            Chunk::Closed { content, .. } if is_content(content) => self.shown = Shown::Content,
+            Chunk::Closed { content, .. } if is_content(content) => self.has_content = true,
             Chunk::Closed { block, content } => {
                 let arguments = content.as_tool_call().map(|call| (*block, call.arguments.clone()));
                 self.arguments.extend(arguments);
@@ -113,7 +106,7 @@ impl Turn {
 
     /// Checks whether the user has seen neither text nor media of the turn.
     pub(crate) fn is_empty(&self) -> bool {
-        self.shown == Shown::Nothing
+        !self.has_content
     }
 
     /// Forgets the blocks of a round. The ids of its calls stay in use.

@@ -43,7 +43,7 @@ pub(super) async fn ask(
 ) -> Result<Response, Refusal> {
     let question = question(&server, &user, &headers, body).await?;
     let turn = question.start(&server, on_disconnect(&headers)?).await?;
-    let (encoder, frames) = (wanted.view.encoder(), Frames::new().with_ids_of(question.turn.as_str()));
+    let (encoder, frames) = (wanted.view.encoder(), Frames::new().with_ids(question.turn.as_str()));
     Ok(question.named(streamed(turn, encoder, frames, user.request()).await?))
 }
 
@@ -100,7 +100,7 @@ pub(super) async fn resume(
 /// Returns frames of a turn, behind the last one that the client has received. An event of another turn says nothing about
 /// this one, which is read from its beginning.
 fn frames(last_event: Option<&str>, turn: &TurnId) -> Result<Frames, Refusal> {
-    let frames = Frames::new().with_ids_of(turn.as_str());
+    let frames = Frames::new().with_ids(turn.as_str());
     let Some(last) = last_event else { return Ok(frames) };
     let (of, id) = match last.rsplit_once(':') {
         Some((of, id)) => (Some(of), id),

@@ -135,7 +135,8 @@ pub(super) fn listed(server: &ChatServer, model: &str) -> Result<(), Refusal> {
 /// Returns the data that an answer with this id repeats.
 pub(super) fn info(server: &ChatServer, id: String) -> AnswerInfo {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    AnswerInfo::new(id, server.name().as_str(), since.map_or(0, |since| since.as_secs()))
+    let created = since.map_or(0, |since| since.as_secs());
+    AnswerInfo { id: id.into(), model: server.name().as_str().into(), created }
 }
 
 /// Returns the chain as a model, with the fields of both APIs.

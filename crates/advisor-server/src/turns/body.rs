@@ -133,14 +133,16 @@ impl<E: Encoder> Sending<E> {
             Some(Ok(chunk)) => self.encoding.push(&Ok(chunk)),
             Some(Err(ReaderError::Turn(error))) => {
                 self.span.in_scope(|| log_failure(&error));
-                self.encoding.fail(&Failure::from(&*error).with_request_id(self.request.as_text().clone()))
+                self.fail(Failure::from(&*error))
             }
-            Some(Err(_)) => {
-                let failure = Failure::slow_reader();
-                self.encoding.fail(&failure.with_request_id(self.request.as_text().clone()))
-            }
+            Some(Err(_)) => self.fail(Failure::slow_reader()),
             None => self.encoding.end(),
         }
+    }
+
+    fn fail(&mut self, mut failure: Failure) -> Bytes {
+        failure.request_id = Some(self.request.as_text().clone());
+        self.encoding.fail(&failure)
     }
 }
 

@@ -32,7 +32,7 @@ pub struct AgUi {
     announced: BTreeMap<BlockId, Text>,
     approvals: Option<Approvals>,
     /// The interrupts of an earlier run that are repeated at the end of this one.
-    asked_again: Vec<Interrupt>,
+    asked_again: Vec<Value>,
 }
 
 impl AgUi {
@@ -59,7 +59,7 @@ impl AgUi {
 
     /// Asks again for the approval of a call of an earlier run, at the end of this one: it still waits.
     pub fn ask_again(&mut self, approval: &ApprovalId, tool: &str) {
-        self.asked_again.push(Interrupt::new(approval, tool));
+        self.asked_again.push(interrupt(approval, tool));
     }
 
     /// Makes the ids of the run's calls end so. A client finds a call among those of all runs of the thread, and models
@@ -75,11 +75,13 @@ impl AgUi {
         self.result(call_id, result, frames);
     }
 
-    fn outcome(&self, calls: &[ClientCall]) -> Option<Outcome> {
-        let interrupt =
-            |call: &ClientCall| Some(Interrupt::new(&self.approvals.as_ref()?.find(call)?, &call.call.name));
-        let asked = calls.iter().filter_map(interrupt).chain(self.asked_again.iter().cloned());
-        Outcome::new(asked.collect())
+    /// Returns the outcome of a run that waits for a person; `None` of another one.
+    fn outcome(&self, calls: &[ClientCall]) -> Option<Value> {
+        let asked =
+            |call: &ClientCall| Some(interrupt(&self.approvals.as_ref()?.find(call)?, &call.call.name));
+        let interrupts: Vec<_> =
+            calls.iter().filter_map(asked).chain(self.asked_again.iter().cloned()).collect();
+        (!interrupts.is_empty()).then(|| json!({"type": "interrupt", "interrupts": interrupts}))
     }
 
     fn message_id(&self, block: BlockId) -> String {
@@ -256,7 +258,7 @@ impl Encoder for AgUi {
     }
 
     fn failure(&mut self, failure: &Failure, frames: &mut Frames) {
-        frames.data(&Event::RunError { message: failure.message(), code: failure.code() });
+        frames.data(&Event::RunError { message: failure.message, code: failure.code });
     }
 }
 
@@ -274,7 +276,7 @@ enum Event<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         result: Option<Value>,
         #[serde(skip_serializing_if = "Option::is_none")]
-        outcome: Option<Outcome>,
+        outcome: Option<Value>,
     },
     RunError {
         message: &'a str,
@@ -337,35 +339,14 @@ enum Event<'a> {
     },
 }
 
-/// The outcome of a run that waits for a person.
-#[derive(Serialize)]
-#[serde(tag = "type", rename_all = "lowercase")]
-enum Outcome {
-    Interrupt { interrupts: Vec<Interrupt> },
-}
-
-/// A request for the approval of a call.
-#[derive(Debug, Clone, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Interrupt {
-    id: String,
-    reason: &'static str,
-    message: String,
-    tool_call_id: Text,
-    /// The schema of the answer's payload.
-    response_schema: Value,
-}
-
-impl Outcome {
-    /// Returns the outcome of a run that ends with these interrupts; `None` without any.
-    fn new(interrupts: Vec<Interrupt>) -> Option<Self> {
-        (!interrupts.is_empty()).then_some(Self::Interrupt { interrupts })
-    }
-}
-
-impl Interrupt {
-    fn new(id: &ApprovalId, tool: &str) -> Self {
-        let response_schema = json!({
+/// Returns the request for the approval of a call. `responseSchema` is that of the answer's payload.
+fn interrupt(id: &ApprovalId, tool: &str) -> Value {
+    json!({
+        "id": id.to_string(),
+        "reason": "tool_call",
+        "message": format!("May `{tool}` run?"),
+        "toolCallId": id.call(),
+        "responseSchema": {
             "type": "object",
             "properties": {
                 "approved": {"type": "boolean"},
@@ -374,13 +355,6 @@ impl Interrupt {
             },
             "required": ["approved"],
             "additionalProperties": false,
-        });
-        Self {
-            id: id.to_string(),
-            reason: "tool_call",
-            message: format!("May `{tool}` run?"),
-            tool_call_id: id.call().into(),
-            response_schema,
-        }
-    }
+        },
+    })
 }

@@ -133,7 +133,7 @@ fn cited(citation: &Citation) -> Option<Value> {
 
 /// Returns an error in the form of Anthropic's API.
 fn error(failure: &Failure) -> Value {
-    let error = ApiError::anthropic(failure.status(), failure.code(), failure.message());
+    let error = ApiError::anthropic(failure.status(), failure.code, failure.message);
     let error = json!({"type": error.kind, "message": error.message, "code": error.code});
     failure.identify(json!({"type": "error", "error": error}))
 }
@@ -152,55 +152,29 @@ struct Blocks {
 #[derive(Debug)]
 struct Pending {
     block: BlockId,
-    kind: Kind,
+    is_thinking: bool,
     text: String,
     citations: Vec<Value>,
-    progress: Progress,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Text,
-    Thinking,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Progress {
-    Open,
-    Closed,
+    is_closed: bool,
 }
 
 impl Pending {
-    fn new(block: BlockId, kind: Kind) -> Self {
-        Self { block, kind, text: String::new(), citations: Vec::new(), progress: Progress::Open }
-    }
-
     /// Creates a block of text that is whole.
     fn whole(block: BlockId, text: String, citations: Vec<Value>) -> Self {
-        Self { block, kind: Kind::Text, text, citations, progress: Progress::Closed }
+        Self { block, is_thinking: false, text, citations, is_closed: true }
     }
-}
 
-impl Kind {
-    fn new(kind: BlockKind) -> Option<Self> {
-        match kind {
-            BlockKind::Text | BlockKind::Refusal => Some(Self::Text),
-            BlockKind::Reasoning => Some(Self::Thinking),
-            _ => None,
+    fn start(&self) -> Value {
+        match self.is_thinking {
+            true => json!({"type": "thinking", "thinking": "", "signature": ""}),
+            false => json!({"type": "text", "text": ""}),
         }
     }
 
-    fn start(self) -> Value {
-        match self {
-            Self::Text => json!({"type": "text", "text": ""}),
-            Self::Thinking => json!({"type": "thinking", "thinking": "", "signature": ""}),
-        }
-    }
-
-    fn piece(self, text: &str) -> Value {
-        match self {
-            Self::Text => json!({"type": "text_delta", "text": text}),
-            Self::Thinking => json!({"type": "thinking_delta", "thinking": text}),
+    fn piece(&self, text: &str) -> Value {
+        match self.is_thinking {
+            true => json!({"type": "thinking_delta", "thinking": text}),
+            false => json!({"type": "text_delta", "text": text}),
         }
     }
 }
@@ -208,8 +182,11 @@ impl Kind {
 impl Blocks {
     /// Opens a block of text or reasoning. Other kinds are not written.
     fn open(&mut self, block: BlockId, head: &BlockHead, frames: &mut Frames) {
-        if let Some(kind) = Kind::new(head.kind) {
-            self.add(Pending::new(block, kind), frames);
+        if matches!(head.kind, BlockKind::Text | BlockKind::Refusal | BlockKind::Reasoning) {
+            let is_thinking = head.kind == BlockKind::Reasoning;
+            let open =
+                Pending { is_thinking, is_closed: false, ..Pending::whole(block, String::new(), Vec::new()) };
+            self.add(open, frames);
         }
     }
 
@@ -217,7 +194,7 @@ impl Blocks {
     fn delta(&mut self, block: BlockId, piece: &str, frames: &mut Frames) {
         match self.queue.iter_mut().enumerate().find(|(_, pending)| pending.block == block) {
             Some((0, pending)) => {
-                let piece = pending.kind.piece(piece);
+                let piece = pending.piece(piece);
                 self.write_piece(&piece, frames);
             }
             Some((_, pending)) => pending.text.push_str(piece),
@@ -232,7 +209,7 @@ impl Blocks {
 
     /// Adds a citation to the last text, or to an empty one of its own.
     fn cite(&mut self, block: BlockId, citation: Value, frames: &mut Frames) {
-        match self.queue.iter_mut().enumerate().rfind(|(_, pending)| pending.kind == Kind::Text) {
+        match self.queue.iter_mut().enumerate().rfind(|(_, pending)| !pending.is_thinking) {
             Some((0, _)) => self.write_piece(&citation_piece(&citation), frames),
             Some((_, pending)) => pending.citations.push(citation),
             None => self.add(Pending::whole(block, String::new(), vec![citation]), frames),
@@ -242,7 +219,7 @@ impl Blocks {
     /// Closes a block. The last one stays open for its citations, until [`settle`](Self::settle).
     fn close(&mut self, block: BlockId, frames: &mut Frames) {
         let of_block = self.queue.iter_mut().filter(|pending| pending.block == block);
-        of_block.for_each(|pending| pending.progress = Progress::Closed);
+        of_block.for_each(|pending| pending.is_closed = true);
         if self.queue.len() > 1 {
             self.settle(frames);
         }
@@ -250,7 +227,7 @@ impl Blocks {
 
     /// Ends the first block if it has closed.
     fn settle(&mut self, frames: &mut Frames) {
-        if self.queue.front().is_some_and(|pending| pending.progress == Progress::Closed) {
+        if self.queue.front().is_some_and(|pending| pending.is_closed) {
             self.stop(frames);
             self.queue.pop_front();
             self.begin_next(frames);
@@ -259,7 +236,7 @@ impl Blocks {
 
     /// Closes all blocks, and ends them.
     fn close_all(&mut self, frames: &mut Frames) {
-        self.queue.iter_mut().for_each(|pending| pending.progress = Progress::Closed);
+        self.queue.iter_mut().for_each(|pending| pending.is_closed = true);
         while !self.queue.is_empty() {
             self.settle(frames);
         }
@@ -286,15 +263,15 @@ impl Blocks {
     /// Begins the first block, and writes all blocks before the first one that is still open, or that is the last.
     fn begin_next(&mut self, frames: &mut Frames) {
         while let Some(mut pending) = self.queue.pop_front() {
-            self.start(&pending.kind.start(), frames);
+            self.start(&pending.start(), frames);
             let text = std::mem::take(&mut pending.text);
             if !text.is_empty() {
-                self.write_piece(&pending.kind.piece(&text), frames);
+                self.write_piece(&pending.piece(&text), frames);
             }
             for citation in std::mem::take(&mut pending.citations) {
                 self.write_piece(&citation_piece(&citation), frames);
             }
-            if pending.progress == Progress::Open || self.queue.is_empty() {
+            if !pending.is_closed || self.queue.is_empty() {
                 return self.queue.push_front(pending);
             }
             self.stop(frames);

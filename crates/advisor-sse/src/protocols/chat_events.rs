@@ -30,17 +30,8 @@ use crate::{Failure, Frames};
 #[derive(Debug, Default)]
 pub struct ChatEvents {
     turn: Turn,
-    detail: Detail,
-}
-
-/// The parts of a turn that are sent.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Detail {
-    /// Text and calls.
-    #[default]
-    Answer,
-    /// All blocks.
-    Blocks,
+    /// Whether all blocks are sent, not only text and calls.
+    has_blocks: bool,
 }
 
 /// The text that is shown for an answer without content.
@@ -116,7 +107,7 @@ impl ChatEvents {
     /// end, a tool reports progress, as `{"type":"tool_call_progress","id":"c1","progress":"Asking Oslo."}`.
     #[must_use]
     pub fn with_blocks(self) -> Self {
-        Self { detail: Detail::Blocks, ..self }
+        Self { has_blocks: true, ..self }
     }
 
     /// Returns the id by which events name a block.
@@ -143,14 +134,14 @@ impl ChatEvents {
     }
 
     fn arguments(&self, arguments: &str, block: BlockId, frames: &mut Frames) {
-        if self.detail == Detail::Blocks {
+        if self.has_blocks {
             frames.data(&Event::ToolCallArguments { id: &self.turn.id(block), arguments });
         }
     }
 
     /// Returns the id of a block, if blocks are sent.
     fn block(&self, block: BlockId) -> Option<String> {
-        (self.detail == Detail::Blocks).then(|| self.block_id(block))
+        self.has_blocks.then(|| self.block_id(block))
     }
 
     fn tool(&self, event: &ToolEvent, frames: &mut Frames) {
@@ -162,7 +153,7 @@ impl ChatEvents {
                 start(&event.name, &id, self.turn.arguments(event.block), frames);
                 end(&event.name, &id, result, frames);
             }
-            ToolEventKind::Progress(part) if self.detail == Detail::Blocks => {
+            ToolEventKind::Progress(part) if self.has_blocks => {
                 frames.data(&Event::ToolCallProgress { id: &id, progress: content::part_of(part) });
             }
             _ => {}
@@ -214,7 +205,7 @@ impl Encoder for ChatEvents {
             }
             Chunk::Tool(event) => self.tool(event, frames),
             Chunk::AttemptRestarted { round } => {
-                let round = (self.detail == Detail::Blocks).then_some(*round);
+                let round = self.has_blocks.then_some(*round);
                 frames.data(&Event::Restart { round });
             }
             Chunk::Completed(response) => {
@@ -235,7 +226,7 @@ impl Encoder for ChatEvents {
     }
 
     fn failure(&mut self, failure: &Failure, frames: &mut Frames) {
-        frames.data(&Event::Error { error: failure.message(), id: failure.request_id() });
+        frames.data(&Event::Error { error: failure.message, id: failure.request_id.as_deref() });
         frames.done();
     }
 }

@@ -50,20 +50,15 @@ struct Choice<'a> {
     finish_reason: Option<&'static str>,
 }
 
-#[derive(Serialize, Default)]
-struct Delta<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    role: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    content: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reasoning_content: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    refusal: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    annotations: Option<[Value; 1]>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tool_calls: Option<[Value; 1]>,
+/// The fields of a piece.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Delta<'a> {
+    Role { role: &'static str, content: &'a str },
+    Content { content: &'a str },
+    Reasoning { reasoning_content: &'a str },
+    Refusal { refusal: &'a str },
+    Other(Value),
 }
 
 impl OpenAiChat {
@@ -114,13 +109,13 @@ impl OpenAiChat {
 
     fn write_content(&mut self, text: &str, frames: &mut Frames) {
         self.characters += text.chars().count();
-        self.delta(Delta { content: Some(text), ..Delta::default() }, frames);
+        self.delta(Delta::Content { content: text }, frames);
     }
 
     fn refusal(&mut self, block: BlockId, text: &str, frames: &mut Frames) {
         let line_break = self.breaks.precede(block, BlockKind::Refusal).then_some(BREAK);
         for text in line_break.into_iter().chain([text]) {
-            self.delta(Delta { refusal: Some(text), ..Delta::default() }, frames);
+            self.delta(Delta::Refusal { refusal: text }, frames);
         }
     }
 
@@ -129,7 +124,7 @@ impl OpenAiChat {
         let line_break =
             (self.reasoning.precede_reasoning(block) && !text.starts_with('\n')).then_some(BREAK);
         for text in line_break.into_iter().chain([text]) {
-            self.delta(Delta { reasoning_content: Some(text), ..Delta::default() }, frames);
+            self.delta(Delta::Reasoning { reasoning_content: text }, frames);
         }
     }
 
@@ -146,7 +141,7 @@ impl OpenAiChat {
             BlockDelta::Citation(citation) => {
                 if let Some(cited) = self.cited.citation(citation, self.block_start, self.characters) {
                     let annotation = json!({"type": "url_citation", "url_citation": cited});
-                    self.delta(Delta { annotations: Some([annotation]), ..Delta::default() }, frames);
+                    self.delta(Delta::Other(json!({"annotations": [annotation]})), frames);
                 }
             }
             _ => {}
@@ -157,7 +152,7 @@ impl OpenAiChat {
         for (index, call) in calls.iter().enumerate() {
             let function = json!({"name": call.call.name, "arguments": call.call.arguments});
             let call = json!({"index": index, "id": call.id, "type": "function", "function": function});
-            self.delta(Delta { tool_calls: Some([call]), ..Delta::default() }, frames);
+            self.delta(Delta::Other(json!({"tool_calls": [call]})), frames);
         }
         let reason = match ending {
             Ending::Whole => "stop",
@@ -165,7 +160,7 @@ impl OpenAiChat {
             Ending::Length | Ending::Interrupted | Ending::Limit => "length",
             Ending::Filtered => "content_filter",
         };
-        let choice = Choice { index: 0, delta: Delta::default(), finish_reason: Some(reason) };
+        let choice = Choice { index: 0, delta: Delta::Other(json!({})), finish_reason: Some(reason) };
         frames.data(&self.completion(&[choice]));
         if self.has_usage {
             frames.data(&Completion { usage: Some(counts(usage)), ..self.completion(&[]) });
@@ -191,7 +186,7 @@ fn counts(usage: Option<&Usage>) -> Value {
 
 impl Encoder for OpenAiChat {
     fn begin(&mut self, frames: &mut Frames) {
-        self.delta(Delta { role: Some("assistant"), content: Some(""), ..Delta::default() }, frames);
+        self.delta(Delta::Role { role: "assistant", content: "" }, frames);
     }
 
     fn chunk(&mut self, chunk: &Chunk, frames: &mut Frames) {

@@ -24,44 +24,16 @@ pub struct OpenAiResponses {
     info: AnswerInfo,
     turn: Turn,
     items: Items,
-    events: Events,
     /// The id of the response that this one continues.
     previous: Option<Text>,
     approvals: Option<Approvals>,
-}
-
-/// Numbers the events.
-#[derive(Debug, Default)]
-struct Events {
-    next: u64,
-}
-
-impl Events {
-    /// Writes an event with these fields.
-    fn write(&mut self, name: &str, fields: Value, frames: &mut Frames) {
-        let mut event = Map::new();
-        event.insert("type".into(), name.into());
-        event.insert("sequence_number".into(), self.next.into());
-        if let Value::Object(fields) = fields {
-            event.extend(fields);
-        }
-        self.next += 1;
-        frames.named(name, &event);
-    }
 }
 
 impl OpenAiResponses {
     /// Creates the encoder of one turn.
     #[must_use]
     pub fn new(info: AnswerInfo) -> Self {
-        Self {
-            info,
-            turn: Turn::default(),
-            items: Items::default(),
-            events: Events::default(),
-            previous: None,
-            approvals: None,
-        }
+        Self { info, turn: Turn::default(), items: Items::default(), previous: None, approvals: None }
     }
 
     /// Sets the id of the response that this one continues (`previous_response_id`).
@@ -78,11 +50,15 @@ impl OpenAiResponses {
     }
 
     fn open_call(&mut self, call: &ClientCall, frames: &mut Frames) {
-        let (items, events) = (&mut self.items, &mut self.events);
         match self.approvals.as_ref().and_then(|approvals| approvals.find(call)) {
-            Some(id) => items.approval(&id, call, &self.info.model, events, frames),
-            None => items.call(call, &self.info.id, events, frames),
+            Some(id) => self.items.approval(&id, call, &self.info.model, frames),
+            None => self.items.call(call, &self.info.id, frames),
         }
+    }
+
+    /// Returns what stands behind the prefix in the id of an item.
+    fn place(&self, block: BlockId) -> String {
+        format!("{}_{}", self.info.id, self.turn.part_id(block))
     }
 
     fn response(&self, status: &str, usage: Option<&Usage>) -> Value {
@@ -121,7 +97,7 @@ impl OpenAiResponses {
         if let (Some(reason), Some(fields)) = (cut, response.as_object_mut()) {
             fields.insert("incomplete_details".into(), json!({"reason": reason}));
         }
-        self.events.write(name, json!({"response": response}), frames);
+        self.items.write(name, json!({"response": response}), frames);
     }
 }
 
@@ -143,40 +119,36 @@ impl Encoder for OpenAiResponses {
     fn begin(&mut self, frames: &mut Frames) {
         for name in ["response.created", "response.in_progress"] {
             let response = self.response("in_progress", None);
-            self.events.write(name, json!({"response": response}), frames);
+            self.items.write(name, json!({"response": response}), frames);
         }
     }
 
     fn chunk(&mut self, chunk: &Chunk, frames: &mut Frames) {
         self.turn.note(chunk);
         if !is_of_citation(chunk) {
-            self.items.settle(&mut self.events, frames);
+            self.items.settle(frames);
         }
-        let events = &mut self.events;
         match chunk {
             Chunk::Opened { block, head } => {
-                let place = format!("{}_{}", self.info.id, self.turn.part_id(*block));
-                self.items.open(*block, head.kind, &place, events, frames);
+                self.items.open(*block, head.kind, &self.place(*block), frames);
             }
             Chunk::Delta {
                 block,
                 delta: BlockDelta::Text(text) | BlockDelta::Refusal(text) | BlockDelta::Reasoning(text),
-            } => self.items.piece(*block, text, events, frames),
+            } => self.items.piece(*block, text, frames),
             Chunk::Delta { block, delta: BlockDelta::Media(media) } => {
                 if let Some(text) = content::media_as_text(media) {
-                    let place = format!("{}_{}", self.info.id, self.turn.part_id(*block));
-                    self.items.open(*block, BlockKind::Text, &place, events, frames);
-                    self.items.piece(*block, &text, events, frames);
+                    self.items.open(*block, BlockKind::Text, &self.place(*block), frames);
+                    self.items.piece(*block, &text, frames);
                 }
             }
             Chunk::Delta { block, delta: BlockDelta::Citation(citation) } => {
-                let place = format!("{}_{}", self.info.id, self.turn.part_id(*block));
-                self.items.cite(*block, citation, &place, events, frames);
+                self.items.cite(*block, citation, &self.place(*block), frames);
             }
-            Chunk::Closed { block, .. } => self.items.close(*block, events, frames),
-            Chunk::AttemptRestarted { .. } => self.items.close_all(events, frames),
+            Chunk::Closed { block, .. } => self.items.close(*block, frames),
+            Chunk::AttemptRestarted { .. } => self.items.close_all(frames),
             Chunk::Completed(response) => {
-                self.items.close_all(events, frames);
+                self.items.close_all(frames);
                 let calls = self.turn.client_calls(response);
                 calls.iter().for_each(|call| self.open_call(call, frames));
                 let ending = Ending::new(&response.finish().reason, !calls.is_empty());
@@ -187,19 +159,19 @@ impl Encoder for OpenAiResponses {
     }
 
     fn failure(&mut self, failure: &Failure, frames: &mut Frames) {
-        self.items.settle(&mut self.events, frames);
+        self.items.settle(frames);
         let error = failure.for_openai();
         // Some clients take a failed response for a complete one. All of them raise an error that is nested so; the
         // published schema has the fields beside it.
         let nested = failure.identify(error.openai_object());
         let event = json!({"code": error.code, "message": error.message, "param": null, "error": nested});
-        self.events.write("error", event, frames);
+        self.items.write("error", event, frames);
         let mut response = self.response("failed", None);
         if let Some(fields) = response.as_object_mut() {
             let error = json!({"code": error.response_code(), "message": error.message});
             fields.insert("error".into(), failure.identify(error));
         }
-        self.events.write("response.failed", json!({"response": response}), frames);
+        self.items.write("response.failed", json!({"response": response}), frames);
     }
 }
 
@@ -212,6 +184,8 @@ struct Items {
     /// A text that has closed, and ends once no citation can follow.
     closed: Option<Open>,
     begun: usize,
+    /// The number of events so far.
+    events: u64,
 }
 
 /// An item that is open.
@@ -298,18 +272,23 @@ impl Open {
 }
 
 impl Items {
+    /// Writes an event with these fields.
+    fn write(&mut self, name: &str, fields: Value, frames: &mut Frames) {
+        let mut event = Map::new();
+        event.insert("type".into(), name.into());
+        event.insert("sequence_number".into(), self.events.into());
+        if let Value::Object(fields) = fields {
+            event.extend(fields);
+        }
+        self.events += 1;
+        frames.named(name, &event);
+    }
+
     fn finished(&self) -> Vec<&Value> {
         self.finished.values().collect()
     }
 
-    fn open(
-        &mut self,
-        block: BlockId,
-        kind: BlockKind,
-        place: &str,
-        events: &mut Events,
-        frames: &mut Frames,
-    ) {
+    fn open(&mut self, block: BlockId, kind: BlockKind, place: &str, frames: &mut Frames) {
         let Some(kind) = Kind::new(kind) else { return };
         let prefix = if kind == Kind::Reasoning { "rs" } else { "msg" };
         let (index, id) = (self.next(), format!("{prefix}_{place}"));
@@ -322,34 +301,28 @@ impl Items {
             cited: CitedText::default(),
         };
         let item = open.item("in_progress", &[]);
-        events.write("response.output_item.added", json!({"output_index": index, "item": item}), frames);
+        self.write("response.output_item.added", json!({"output_index": index, "item": item}), frames);
         let [added, ..] = kind.events();
-        events.write(added, open.place("part", kind.part("", &[])), frames);
+        self.write(added, open.place("part", kind.part("", &[])), frames);
         self.open.insert(block, open);
     }
 
-    fn piece(&mut self, block: BlockId, text: &str, events: &mut Events, frames: &mut Frames) {
+    fn piece(&mut self, block: BlockId, text: &str, frames: &mut Frames) {
         let Some(open) = self.open.get_mut(&block) else { return };
         open.text.push_str(text);
         let [_, delta, ..] = open.kind.events();
-        events.write(delta, open.place("delta", text.into()), frames);
+        let event = open.place("delta", text.into());
+        self.write(delta, event, frames);
     }
 
     /// Adds a citation to the last text, or to an empty one of its own. One without an address is left out.
-    fn cite(
-        &mut self,
-        block: BlockId,
-        citation: &Citation,
-        place: &str,
-        events: &mut Events,
-        frames: &mut Frames,
-    ) {
+    fn cite(&mut self, block: BlockId, citation: &Citation, place: &str, frames: &mut Frames) {
         if citation.url.is_none() {
             return;
         }
         if self.last_text().is_none() {
-            self.open(block, BlockKind::Text, place, events, frames);
-            self.close(block, events, frames);
+            self.open(block, BlockKind::Text, place, frames);
+            self.close(block, frames);
         }
         let last = self.last_text();
         let mut texts = self.open.values_mut().chain(&mut self.closed);
@@ -365,7 +338,7 @@ impl Items {
             fields.insert("annotation_index".into(), open.annotations.len().into());
         }
         open.annotations.push(annotation);
-        events.write("response.output_text.annotation.added", event, frames);
+        self.write("response.output_text.annotation.added", event, frames);
     }
 
     /// Returns the place of the last text that has not ended.
@@ -375,39 +348,39 @@ impl Items {
     }
 
     /// Closes a block. A text stays open for its citations, until [`settle`](Self::settle).
-    fn close(&mut self, block: BlockId, events: &mut Events, frames: &mut Frames) {
+    fn close(&mut self, block: BlockId, frames: &mut Frames) {
         let Some(open) = self.open.remove(&block) else { return };
         if open.kind == Kind::Text {
-            self.settle(events, frames);
+            self.settle(frames);
             self.closed = Some(open);
         } else {
-            self.end(&open, events, frames);
+            self.end(&open, frames);
         }
     }
 
     /// Ends the text that has closed.
-    fn settle(&mut self, events: &mut Events, frames: &mut Frames) {
+    fn settle(&mut self, frames: &mut Frames) {
         if let Some(open) = self.closed.take() {
-            self.end(&open, events, frames);
+            self.end(&open, frames);
         }
     }
 
-    fn end(&mut self, open: &Open, events: &mut Events, frames: &mut Frames) {
+    fn end(&mut self, open: &Open, frames: &mut Frames) {
         let [.., text_done, part_done] = open.kind.events();
         let field = if open.kind == Kind::Refusal { "refusal" } else { "text" };
-        events.write(text_done, open.place(field, open.text.as_str().into()), frames);
+        self.write(text_done, open.place(field, open.text.as_str().into()), frames);
         let part = open.kind.part(&open.text, &open.annotations);
-        events.write(part_done, open.place("part", part.clone()), frames);
-        self.finish(open.index, open.item("completed", &[part]), events, frames);
+        self.write(part_done, open.place("part", part.clone()), frames);
+        self.finish(open.index, open.item("completed", &[part]), frames);
     }
 
-    fn close_all(&mut self, events: &mut Events, frames: &mut Frames) {
+    fn close_all(&mut self, frames: &mut Frames) {
         let open: Vec<_> = self.open.keys().copied().collect();
-        open.into_iter().for_each(|block| self.close(block, events, frames));
-        self.settle(events, frames);
+        open.into_iter().for_each(|block| self.close(block, frames));
+        self.settle(frames);
     }
 
-    fn call(&mut self, call: &ClientCall, response: &str, events: &mut Events, frames: &mut Frames) {
+    fn call(&mut self, call: &ClientCall, response: &str, frames: &mut Frames) {
         let (index, id) = (self.next(), format!("fc_{response}_{}", call.block));
         let item = |status: &str, arguments: &str| {
             json!({
@@ -416,37 +389,30 @@ impl Items {
             })
         };
         let added = json!({"output_index": index, "item": item("in_progress", "")});
-        events.write("response.output_item.added", added, frames);
+        self.write("response.output_item.added", added, frames);
         let arguments = &call.call.arguments;
         let piece = json!({"item_id": id, "output_index": index, "delta": arguments});
-        events.write("response.function_call_arguments.delta", piece, frames);
+        self.write("response.function_call_arguments.delta", piece, frames);
         let done =
             json!({"item_id": id, "output_index": index, "name": call.call.name, "arguments": arguments});
-        events.write("response.function_call_arguments.done", done, frames);
-        self.finish(index, item("completed", arguments), events, frames);
+        self.write("response.function_call_arguments.done", done, frames);
+        self.finish(index, item("completed", arguments), frames);
     }
 
     /// Writes a request for the approval of a call.
-    fn approval(
-        &mut self,
-        id: &ApprovalId,
-        call: &ClientCall,
-        server_label: &str,
-        events: &mut Events,
-        frames: &mut Frames,
-    ) {
+    fn approval(&mut self, id: &ApprovalId, call: &ClientCall, server_label: &str, frames: &mut Frames) {
         let index = self.next();
         let item = json!({
             "type": "mcp_approval_request", "id": id.to_string(), "name": call.call.name,
             "arguments": call.call.arguments, "server_label": server_label,
         });
-        events.write("response.output_item.added", json!({"output_index": index, "item": item}), frames);
-        self.finish(index, item, events, frames);
+        self.write("response.output_item.added", json!({"output_index": index, "item": item}), frames);
+        self.finish(index, item, frames);
     }
 
     /// Ends an item.
-    fn finish(&mut self, index: usize, item: Value, events: &mut Events, frames: &mut Frames) {
-        events.write("response.output_item.done", json!({"output_index": index, "item": item}), frames);
+    fn finish(&mut self, index: usize, item: Value, frames: &mut Frames) {
+        self.write("response.output_item.done", json!({"output_index": index, "item": item}), frames);
         self.finished.insert(index, item);
     }
 

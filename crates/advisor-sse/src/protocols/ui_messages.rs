@@ -7,7 +7,7 @@ use advisor_core::{
     ToolEventKind, ToolResult,
 };
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::content;
 use crate::encoder::Encoder;
@@ -133,9 +133,9 @@ impl Encoder for UiMessages {
     }
 
     fn failure(&mut self, failure: &Failure, frames: &mut Frames) {
-        match failure.kind() {
+        match failure.kind {
             ErrorKind::Cancelled => frames.data(&Event::Abort),
-            _ => frames.data(&Event::Error { error_text: failure.message() }),
+            _ => frames.data(&Event::Error { error_text: failure.message }),
         }
         frames.done();
     }
@@ -257,7 +257,7 @@ impl Parts {
             self.refuse_input(block, "the model is called again", frames);
         }
         self.calls.retain(|block, _| block.round != round);
-        frames.data(&Event::DataRestart { data: Restart { round } });
+        frames.data(&Event::DataRestart { data: json!({"round": round}) });
     }
 
     fn finish_step(&mut self, frames: &mut Frames) {
@@ -439,7 +439,7 @@ enum Event<'a> {
         media_type: &'a str,
     },
     DataRestart {
-        data: Restart,
+        data: Value,
     },
     DataIncomplete {
         data: Incomplete,
@@ -452,11 +452,6 @@ enum Event<'a> {
         error_text: &'a str,
     },
     Abort,
-}
-
-#[derive(Serialize)]
-struct Restart {
-    round: u32,
 }
 
 /// Returns the reason of the end of a message.

@@ -83,7 +83,7 @@ async fn ag_ui_interrupts_for_approvals() {
 #[tokio::test]
 async fn responses_ask_for_approvals() {
     let turn = turns::waiting().await;
-    let info = AnswerInfo::new("answer-1", "chain", 1_700_000_000);
+    let info = AnswerInfo { id: "answer-1".into(), model: "chain".into(), created: 1_700_000_000 };
     let frames = events(OpenAiResponses::new(info).with_approvals(approvals(turns::tools())), &turn);
     assert_eq!(validate::openai_responses(&frames), Ok(()));
     let completed = of_type(&frames, "response.completed");

@@ -81,7 +81,7 @@ async fn conversation_that_is_too_long_is_told_in_the_words_of_the_protocol() {
             assert!(text.contains(words), "{text}");
         }
     }
-    let own = Failure::from(ErrorKind::ContextOverflow).message();
+    let own = Failure::from(ErrorKind::ContextOverflow).message;
     let run = failed("AG-UI", ErrorKind::ContextOverflow).await;
     assert_eq!(text(&run, "/message"), own);
 }

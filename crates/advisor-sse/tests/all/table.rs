@@ -15,7 +15,7 @@ pub(crate) type Check = fn(&str, &[Result<Chunk>]) -> Result<(), String>;
 pub(crate) type Protocol = (&'static str, fn() -> Box<dyn Encoder>, Check);
 
 fn info() -> AnswerInfo {
-    AnswerInfo::new("answer-1", "chain", 1_700_000_000)
+    AnswerInfo { id: "answer-1".into(), model: "chain".into(), created: 1_700_000_000 }
 }
 
 macro_rules! check {

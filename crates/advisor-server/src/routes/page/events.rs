@@ -140,7 +140,7 @@ impl Encoder for PageEvents {
         for block in open {
             self.close(block, frames);
         }
-        if failure.kind() == ErrorKind::Cancelled {
+        if failure.kind == ErrorKind::Cancelled {
             frames.data(&Event::Stopped);
             frames.done();
         } else {

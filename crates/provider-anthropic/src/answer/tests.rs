@@ -7,6 +7,8 @@ mod ends;
 use advisor_core::{AggregatorSettings, BlockContent, BlockKind, ChatResponse, Chunk, Error, Result};
 use advisor_test_support::decoding::{ReadAnswer, read_answer};
 use advisor_testkit::split;
+use proptest::collection::vec;
+use proptest::prelude::*;
 use provider_http::answer::AnswerDecoder;
 use provider_http::redaction::Redaction;
 use provider_http::sse::SseLimits;
@@ -154,4 +156,34 @@ fn law_r1_blocks_without_end_are_bounded() {
     events.extend([say(199, "a"), say(0, "b"), finish("end_turn"), end()]);
     let response = response_to(&events);
     assert_eq!(response.text(), "ab", "the last block takes what belongs to none");
+}
+
+proptest! {
+    /// An event that is like the ones before is not read. With a name of its own it is, and means the same.
+    #[test]
+    fn law_s5_repeated_events_mean_the_same(
+        events in vec((0..2_usize, 0..9_usize, 0..7_usize, 0..7_usize), 1..40),
+    ) {
+        const TEXTS: [&str; 7] = ["a", "bc", " ", "text_delta", r"\u0061", r"\n", "é"];
+        let event = |(index, kind, text, other): &(usize, usize, usize, usize)| {
+            let (text, other) = (TEXTS[*text], TEXTS[*other]);
+            let (kind, piece) = match kind {
+                0..4 => ("delta", format!(r#""delta":{{"type":"text_delta","text":"{text}"}}"#)),
+                4 => ("delta", format!(r#""delta":{{"type":"thinking_delta","thinking":"{text}"}}"#)),
+                5 => ("delta", format!(r#""delta":{{"type":"input_json_delta","partial_json":"{text}"}}"#)),
+                6 => ("start", r#""content_block":{"type":"text","text":""}"#.to_owned()),
+                7 => ("start", r#""content_block":{"type":"tool_use","id":"c","name":"f","input":{}}"#.to_owned()),
+                _ => ("stop", r#""more":[]"#.to_owned()),
+            };
+            format!(r#"data: {{"type":"content_block_{kind}","index":{index},{piece},"p":"{other}"}}"#)
+        };
+        let [repeated, named] = [false, true].map(|is_named| {
+            let name = |at: usize| if is_named { format!("event: {at}\n") } else { String::new() };
+            let framed = events.iter().enumerate().map(|(at, piece)| format!("{}{}\n\n", name(at), event(piece)));
+            let body = framed.collect::<String>() + "data: {\"type\":\"message_stop\"}\n\n";
+            read(&[body.as_bytes()], AggregatorLimits::default())
+        });
+        prop_assert_eq!(&repeated.chunks, &named.chunks);
+        named.assert_same(&repeated, "repeated");
+    }
 }

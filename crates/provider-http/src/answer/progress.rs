@@ -11,6 +11,7 @@ use super::repeat::Repeat;
 use super::wire_format::{AnswerEvent, End, Framing, Meaning, WireFormat};
 use crate::error::{malformed_json, too_large};
 use crate::failure::{Failures, Report};
+use crate::json::with_plain_keys;
 use crate::names::WireNames;
 use crate::redaction::ServerWords;
 use crate::sse::SseEvent;
@@ -94,6 +95,8 @@ impl<W: WireFormat> Progress<W> {
     }
 
     fn read(&mut self, event: AnswerEvent<'_>) -> serde_json::Result<Read> {
+        let data = with_plain_keys(event.data);
+        let event = AnswerEvent { data: &data, ..event };
         if let Some((delta, usage)) = self.repeat.read(event, &mut self.format) {
             self.deltas.push_back(delta);
             self.deltas.extend(usage.map(Delta::usage));

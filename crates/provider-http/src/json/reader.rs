@@ -31,7 +31,7 @@
 //! - Of equal keys the last counts, if its value replaces what the first one gave. A place is always replaced; a list that
 //!   the caller fills must be cleared.
 //! - A lone surrogate becomes U+FFFD, because no character is better than one that the server did not send.
-//! - A key that is spelled with escapes is one that nobody knows.
+//! - A known key has no escapes. Of an event that spells one with them, the decoder has [rewritten](super::with_plain_keys) it.
 //! - In a value, what is nested more than 128 levels deep becomes `null`. Elsewhere any nesting can be passed.
 
 use std::borrow::Cow;
@@ -90,6 +90,47 @@ pub(crate) fn string(json: &str) -> Option<(&str, bool, &str)> {
 pub(crate) fn pass<'a>(json: &'a str, reader: impl FnOnce(Json<'a>) -> Option<Json<'a>>) -> Option<&'a str> {
     let rest = reader(Json(json.as_bytes()))?;
     json.get(json.len() - rest.0.len()..)
+}
+
+/// Returns a text whose keys have no needless escapes, since [`Key::is`] compares in place. No known server writes such
+/// ones, but a proxy that escapes all letters may.
+pub(crate) fn with_plain_keys(text: &str) -> Cow<'_, str> {
+    if !has_escaped_letter(text.as_bytes()) {
+        return Cow::Borrowed(text);
+    }
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, behind)) = rest.split_once('"') {
+        plain.push_str(before);
+        let Some((string, after)) = Json(behind.as_bytes()).split_string() else {
+            plain.push('"');
+            rest = behind;
+            break;
+        };
+        // Only a key stands before a colon.
+        match string.text() {
+            Some(Cow::Owned(key)) if after.colon().is_some() => {
+                plain.push_str(&Value::String(key).to_string());
+            }
+            _ => plain.extend(["\"", string.spelling(), "\""]),
+        }
+        rest = behind.get(behind.len() - after.0.len()..).unwrap_or_default();
+    }
+    plain.push_str(rest);
+    Cow::Owned(plain)
+}
+
+/// Checks whether a text has a printable ASCII character in an escape with its number, such as `\u0061`.
+fn has_escaped_letter(text: &[u8]) -> bool {
+    let mut rest = text;
+    while let Some(at) = memchr::memchr(b'\\', rest) {
+        let escape = rest.get(at..).unwrap_or_default();
+        if matches!(escape, [_, b'u', b'0', b'0', b'2'..=b'7', ..]) {
+            return true;
+        }
+        rest = escape.get(2..).unwrap_or_default();
+    }
+    false
 }
 
 /// Returns a number as a count; `None` if it is negative or too large for some readers of JSON. So the counts of many
@@ -645,8 +686,8 @@ mod tests {
     /// JSON texts, most of them damaged in one place.
     fn any_text() -> impl Strategy<Value = String> {
         let damage = prop::sample::select(vec![
-            "", "", " ", "\n", "\"", "\\", ",", ":", "{", "}", "[", "]", "0", "-", ".", "e", "+", "\\u00e9",
-            "\\ud83d", "\\ude00", "\u{1}", "é", "null", "tru", "\"a\":1,",
+            "", "", "\\u0061", " ", "\n", "\"", "\\", ",", ":", "{", "}", "[", "]", "0", "-", ".", "e", "+",
+            "\\u00e9", "\\ud83d", "\\ude00", "\u{1}", "é", "null", "tru", "\"a\":1,",
         ]);
         (any_value(), any::<bool>(), any::<prop::sample::Index>(), damage).prop_map(
             |(value, is_pretty, at, damage)| {
@@ -669,9 +710,27 @@ mod tests {
             prop_assert_eq!(read(&text, Json::skip).is_ok(), is_json, "{}", text);
             let value = value(&text);
             prop_assert_eq!(value.is_ok(), is_json, "{}", text);
+            let plain = super::value(&with_plain_keys(&text));
+            prop_assert_eq!(value.as_ref().ok(), plain.as_ref().ok(), "{}", text);
             if let (Ok(own), Ok(theirs)) = (value, serde_json::from_str::<Value>(&text)) {
                 prop_assert_eq!(own, theirs, "{}", text);
             }
+        }
+    }
+
+    #[test]
+    fn only_keys_lose_escapes_and_malformed_text_stays_so() {
+        for (text, expected) in [
+            (
+                r#"{"\u0061\n":"\u0062:","c":["\u0064",{"\u0022e":{}}]}"#,
+                r#"{"a\n":"\u0062:","c":["\u0064",{"\"e":{}}]}"#,
+            ),
+            (r#"{"a\\u0061":1}"#, r#"{"a\\u0061":1}"#),
+            (r#"{"\u0061":1,"\u00"#, r#"{"a":1,"\u00"#),
+        ] {
+            let plain = with_plain_keys(text);
+            assert_eq!(plain, expected);
+            assert_eq!(value(&plain).ok(), value(text).ok());
         }
     }
 
@@ -738,6 +797,7 @@ mod tests {
         assert_eq!(known("{ \"a\" \n: 1 , \"abc\"\t:2 }"), (Some(1), Some(2)));
         assert_eq!(known(r#"{"a":1,"a":null,"b":3}"#), (None, None), "the last one counts");
         assert_eq!(known(r#"{"\u0061":1,"":2,"a\"":3}"#), (None, None), "escapes");
+        assert_eq!(known(&with_plain_keys(r#"{"\u0061":1,"\u0061\u0062" : 2}"#)), (Some(1), Some(2)));
         assert_eq!(known(r#"[{"a":1}]"#), (None, None), "another form");
     }
 

@@ -4,6 +4,8 @@ mod documented;
 
 use advisor_core::{AggregatorSettings, BlockKind, ChatResponse, Error, ErrorKind, Result};
 use advisor_test_support::decoding::read_answer;
+use proptest::collection::vec;
+use proptest::prelude::*;
 use provider_http::answer::{AnswerDecoder, End};
 use provider_http::redaction::Redaction;
 use provider_http::sse::SseLimits;
@@ -370,5 +372,30 @@ fn deeply_nested_arguments_cause_no_stack_overflow() {
         let body = [line(&format!(r#""tool_calls":[{call}]"#)), STOP.to_owned()].concat();
         let whole = read_answer(decoder(), AggregatorSettings::default(), &[body.as_bytes()]);
         assert!(whole.response.is_ok(), "{depth}");
+    }
+}
+
+proptest! {
+    /// A line that is like the ones before is not read. With a number of its own it is, and means the same.
+    #[test]
+    fn law_s5_repeated_lines_mean_the_same(lines in vec((0..8_usize, 0..7_usize, 0..7_usize), 1..40)) {
+        const TEXTS: [&str; 7] = ["a", "bc", " ", "content", r"\u0061", r"\n", "é"];
+        let line = |(kind, text, other): &(usize, usize, usize), at: usize| {
+            let (text, other) = (TEXTS[*text], TEXTS[*other]);
+            let message = match kind {
+                0..5 => format!(r#""content":"{text}""#),
+                5 => format!(r#""thinking":"{text}""#),
+                6 => format!(r#""thinking":"{text}","content":"{text}""#),
+                _ => r#""tool_calls":[{"function":{"name":"f","arguments":{}}}]"#.to_owned(),
+            };
+            format!(r#"{{"message":{{{message}}},"p":"{other}","done":false,"at":{at}}}"#) + "\n"
+        };
+        let [repeated, numbered] = [false, true].map(|is_numbered| {
+            let lines = lines.iter().enumerate().map(|(at, piece)| line(piece, if is_numbered { at } else { 0 }));
+            let body = lines.collect::<String>() + "{\"done\":true,\"done_reason\":\"stop\"}\n";
+            read_answer(decoder(), AggregatorSettings::default(), &[body.as_bytes()])
+        });
+        prop_assert_eq!(&repeated.chunks, &numbered.chunks);
+        numbered.assert_same(&repeated, "repeated");
     }
 }

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::answer::Messages;
 use crate::caching::PromptCaching;
-use crate::request::{self, Body, BodySettings};
+use crate::request::{self, BodySettings};
 use crate::wire::{format_of, is_anthropic};
 
 /// The base URL of Anthropic.
@@ -184,8 +184,8 @@ impl ChatModel for AnthropicModel {
         let model = VARIABLES.model_of(&request, self.model.as_ref())?;
         let mut call = self.server.call(PATH, &[], Bytes::new())?;
         let name = format_of(call.uri.host().unwrap_or_default());
-        let Body { json, names } = request::body(&request, model, &name, &self.body)?;
-        call.body = json;
+        let (body, names) = request::body(&request, model, &name, &self.body)?;
+        call.body = body;
         let call = call.with_tools(names);
         let format = || Messages::new(name.clone(), self.server.answer_limits());
         self.server.stream(&call, request.round, request.aggregator_settings(), format).await

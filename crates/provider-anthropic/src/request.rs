@@ -9,8 +9,6 @@ mod server_tools;
 mod tests;
 mod tools;
 
-use std::sync::Arc;
-
 use advisor_core::{
     ChatOptions, ChatRequest, Message, MessageContent, MessageList, ResponseFormat, Result, Text,
 };
@@ -35,14 +33,6 @@ const MAX_TOKENS: u64 = 8192;
 /// A note in place of user content of which nothing can be sent. The API refuses an empty message.
 const EMPTY: &str = "[empty message]";
 
-/// A request body, and the facts needed to read the answer to it.
-#[derive(Debug, Clone)]
-pub(crate) struct Body {
-    pub(crate) json: Bytes,
-    /// The names of its tools on the wire.
-    pub(crate) names: Arc<WireNames>,
-}
-
 /// The settings of a model that affect the bodies of its requests.
 #[derive(Debug, Clone)]
 pub(crate) struct BodySettings {
@@ -62,13 +52,13 @@ impl Default for BodySettings {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Form(Text);
 
-/// Writes the body of `request` to a model. Provider data and opaque blocks of `format` go back in it.
+/// Writes the body of `request` to a model, and returns it with its tool names. Provider data and opaque blocks of `format` go back in it.
 pub(crate) fn body(
     request: &ChatRequest,
     model: &str,
     format: &Text,
     settings: &BodySettings,
-) -> Result<Body> {
+) -> Result<(Bytes, WireNames)> {
     let own = &request.options.extra;
     let tools = Offered::new(request, &settings.definitions);
     let names = WireNames::new(request, CALL_IDS, TOOL_NAMES, &tools.verbatim().collect::<Vec<_>>());
@@ -97,7 +87,7 @@ pub(crate) fn body(
     // The list is never empty: it has the model.
     let fields = serde_json::to_vec(&options).map_err(unwritable)?;
     json.extend_from_slice(fields.get(1..).unwrap_or_default());
-    Ok(Body { json: json.into(), names: Arc::new(names) })
+    Ok((json.into(), names))
 }
 
 /// Appends a field with a list of these entries, unless there are none.

@@ -9,7 +9,7 @@ use http::{HeaderName, Uri};
 use provider_http::server::{Authorization, Call, Server, Variables, path_segment};
 
 use crate::answer::GenerateContent;
-use crate::request::{self, Body, Form};
+use crate::request::{self, Form};
 use crate::wire::format_of;
 
 /// The base URL of Google's Gemini API.
@@ -128,8 +128,8 @@ impl GeminiModel {
             sends_call_ids: !self.is_vertex_ai,
             is_before_gemini_3: is_before_gemini_3(model),
         };
-        let Body { json, names } = request::body(request, &form)?;
-        call.body = json;
+        let (body, names) = request::body(request, &form)?;
+        call.body = body;
         Ok((call.with_tools(names), format))
     }
 }

@@ -9,8 +9,6 @@ mod parts;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
-
 use advisor_core::{ChatRequest, Error, Message, MessageContent, MessageList, Result, Text};
 use bytes::Bytes;
 use provider_http::names::{IdRule, NameRule, WireNames};
@@ -22,14 +20,6 @@ use serde_json::Value;
 const NAMES: NameRule = NameRule::LetterFirst;
 /// A note in place of user content of which nothing can be sent. The API refuses an empty text.
 const EMPTY: &str = "[empty message]";
-
-/// A request body, and the facts needed to read the answer to it.
-#[derive(Debug, Clone)]
-pub(crate) struct Body {
-    pub(crate) json: Bytes,
-    /// The names of its tools on the wire.
-    pub(crate) names: Arc<WireNames>,
-}
 
 /// The form of messages. Equal forms write equal messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,8 +33,8 @@ pub(crate) struct Form {
     pub(crate) is_before_gemini_3: bool,
 }
 
-/// Writes the body of `request`.
-pub(crate) fn body(request: &ChatRequest, form: &Form) -> Result<Body> {
+/// Writes the body of `request`. Returns it with its tool names.
+pub(crate) fn body(request: &ChatRequest, form: &Form) -> Result<(Bytes, WireNames)> {
     let extra = &request.options.extra;
     let own = extra.get("tools").and_then(Value::as_array).into_iter().flatten();
     let declared = own.filter_map(|tool| tool.get("functionDeclarations")?.as_array()).flatten();
@@ -79,7 +69,7 @@ pub(crate) fn body(request: &ChatRequest, form: &Form) -> Result<Body> {
         serde_json::to_writer(field(&mut json, name), value).map_err(unwritable)?;
     }
     json.extend_from_slice(if json.is_empty() { b"{}" } else { b"}" });
-    Ok(Body { json: json.into(), names: Arc::new(names) })
+    Ok((json.into(), names))
 }
 
 /// Begins a field of a body. Its value follows.

@@ -75,7 +75,7 @@ fn without_secrets(error: TransportError, redaction: &Redaction) -> TransportErr
     if !redaction.would_redact(&all) {
         return error;
     }
-    let text = redaction.show(&texts.join(": ").into(), LONGEST_SOURCE).to_string();
+    let text = redaction.show(&texts.join(": ").into(), LONGEST_SOURCE);
     match error {
         TransportError::Connect { .. } => TransportError::Connect { source: text.into() },
         TransportError::Broken { .. } => TransportError::Broken { source: text.into() },

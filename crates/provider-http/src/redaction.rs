@@ -1,10 +1,9 @@
 //! Redaction of a server's text for errors and logs.
 //!
-//! Text from a server is [`ServerWords`], which cannot be printed. [`Redaction::show`] converts it into
-//! [`ServerText`], without secrets and control characters, and with limited length. Only that can appear in an
-//! error, a `Debug` or a log. So a key that a server repeats is never shown.
+//! Text from a server is [`ServerWords`], which cannot be printed. Only [`Redaction::show`] makes a text of it that can
+//! appear in an error, a `Debug` or a log. So a key that a server repeats is never shown.
 //!
-//! The types enforce it. Redaction in `Display` is not enough: sources, spans and logs bypass it.
+//! The type enforces it. Redaction in `Display` is not enough: sources, spans and logs bypass it.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -30,6 +29,8 @@ const BEGINNINGS: [&str; 18] = [
     "sk-", "sk_", "pk_", "gsk_", "csk-", "xai-", "hf_", "aiza", "akia", "ghp_", "github_pat_", "glpat-",
     "xoxb-", "nvapi-", "pplx-", "r8_", "fw_", "eyj",
 ];
+/// The replacement for a secret.
+const BLANK: &str = "[secret]";
 /// The words before a key: `Bearer KEY`, `api_key=KEY`, `"key": "KEY"`.
 const INTRODUCTIONS: [&str; 8] =
     ["bearer", "basic", "key", "token", "secret", "password", "authorization", "provided"];
@@ -39,9 +40,7 @@ const INTRODUCTIONS: [&str; 8] =
 pub struct ServerWords(String);
 
 impl ServerWords {
-    /// Returns whether the text is empty.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
@@ -74,37 +73,6 @@ impl fmt::Debug for ServerWords {
     }
 }
 
-/// Text that came from a server and may be shown: without secrets and control characters, and with limited length.
-#[derive(Clone, Default, PartialEq, Eq)]
-pub struct ServerText(String);
-
-impl ServerText {
-    /// Returns the text.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
-    /// Returns whether the text is a word for programs, such as `rate_limit_exceeded` or `messages[3].content`.
-    /// Such a word is no content of a conversation.
-    pub(crate) fn is_word(&self) -> bool {
-        let in_word = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.:/[]".contains(&byte);
-        !self.0.is_empty() && self.0.bytes().all(in_word)
-    }
-}
-
-impl fmt::Display for ServerText {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl fmt::Debug for ServerText {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.0, f)
-    }
-}
-
 /// The secrets that no text of a server may show.
 #[derive(Clone, Default)]
 pub struct Redaction {
@@ -113,9 +81,6 @@ pub struct Redaction {
 }
 
 impl Redaction {
-    /// The replacement for a secret.
-    pub const BLANK: &str = "[secret]";
-
     /// Creates a redaction of these secrets. Secrets shorter than six bytes are ignored, since they occur by
     /// chance.
     pub fn new(secrets: impl Iterator<Item = SecretString>) -> Self {
@@ -139,12 +104,14 @@ impl Redaction {
 
     /// Returns at most `longest` bytes of the text, without
     /// - the secrets, also as they stand in a URL or in JSON;
-    /// - text that looks like a key, also one that is not configured.
-    pub fn show(&self, words: &ServerWords, longest: usize) -> ServerText {
+    /// - text that looks like a key, also one that is not configured;
+    /// - control characters.
+    #[must_use]
+    pub fn show(&self, words: &ServerWords, longest: usize) -> String {
         let read = words.0.floor_char_boundary(longest.saturating_add(READ_AHEAD));
         let words = words.0.get(..read).unwrap_or_default();
         let words = self.without_cut_secret(words);
-        ServerText(without(&self.blanks(words), words, longest))
+        without(&self.blanks(words), words, longest)
     }
 
     /// Returns the text without the beginning of a secret at its end: a server or a limit may have cut it there.
@@ -164,7 +131,7 @@ impl Redaction {
 
     /// Returns a name or an id, in which anything that is a secret or looks like one is replaced. The result may be shown
     /// by code that knows no secrets.
-    pub fn identifier<'a>(&self, word: &'a str) -> Cow<'a, str> {
+    pub(crate) fn identifier<'a>(&self, word: &'a str) -> Cow<'a, str> {
         match self.blanks(word).as_slice() {
             [] => Cow::Borrowed(word),
             blanks => Cow::Owned(without(blanks, word, usize::MAX)),
@@ -175,7 +142,7 @@ impl Redaction {
     pub(crate) fn call_id<'a>(&self, id: &'a str) -> Cow<'a, str> {
         match self.identifier(id) {
             // An id that looks like a redacted one must differ from those.
-            shown @ Cow::Borrowed(_) if !id.contains(Self::BLANK) => shown,
+            shown @ Cow::Borrowed(_) if !id.contains(BLANK) => shown,
             shown => {
                 let mut hasher = DefaultHasher::new();
                 id.hash(&mut hasher);
@@ -245,8 +212,8 @@ fn without(blanks: &[Range<usize>], words: &str, longest: usize) -> String {
     let mut at = 0;
     for blank in blanks {
         push_bounded(&mut shown, words.get(at..blank.start).unwrap_or_default(), longest);
-        if shown.len().saturating_add(Redaction::BLANK.len()) <= longest {
-            shown.push_str(Redaction::BLANK);
+        if shown.len().saturating_add(BLANK.len()) <= longest {
+            shown.push_str(BLANK);
         }
         at = blank.end;
     }

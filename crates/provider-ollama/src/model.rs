@@ -158,9 +158,7 @@ impl ChatModel for OllamaModel {
 fn with_remedy(error: Error, model: &str) -> Error {
     let said = error.source().and_then(|source| source.downcast_ref::<ProviderError>());
     let is_missing = |said: &&ProviderError| {
-        said.status() == Some(404)
-            && said.message().starts_with("model ")
-            && said.message().contains("not found")
+        said.status == Some(404) && said.message.starts_with("model ") && said.message.contains("not found")
     };
     let Some(said) = said.filter(is_missing).cloned() else { return error };
     let message =

@@ -34,9 +34,9 @@ pub(crate) fn error_line(error: &Error) -> String {
         kind => kind.as_str().to_owned(),
     };
     let source = error.source().and_then(|source| source.downcast_ref::<ProviderError>());
-    let said = source.map(ProviderError::message).filter(|said| !said.is_empty());
+    let said = source.map(|said| said.message.as_str()).filter(|said| !said.is_empty());
     let said = said.map_or_else(String::new, |said| format!(", said {}", quoted(said)));
-    let wrote = source.and_then(ProviderError::failed_generation);
+    let wrote = source.and_then(|said| said.failed_generation.as_deref());
     let wrote = wrote.map_or_else(String::new, |wrote| format!(", the model wrote {}", quoted(wrote)));
     format!("error {kind}{said}{wrote}")
 }

@@ -95,7 +95,7 @@ impl ChatModel for MadeUpModel {
     async fn stream(&self, request: ChatRequest) -> Result<ChunkStream> {
         let names = WireNames::new(&request, IdRule::Any, NameRule::Word, &[]);
         let body = body(&request, &names).to_string();
-        let call = self.server.call("/answer", &[], body.into())?.with_tools(names.into());
+        let call = self.server.call("/answer", &[], body.into())?.with_tools(names);
         self.server.stream(&call, request.round, request.aggregator_settings(), MadeUp::default).await
     }
 
@@ -148,7 +148,7 @@ async fn failures_are_retried_typed_and_redacted() {
     let error = client.prompt().user("Hello").call().await.expect_err("refused");
     assert_eq!((error.kind(), server.requests().len()), (ErrorKind::Authentication, 3));
     let source = std::error::Error::source(&error).and_then(|source| source.downcast_ref::<ProviderError>());
-    assert_eq!(source.map(ProviderError::message), Some("no credit for [secret]"));
+    assert_eq!(source.map(|said| said.message.as_str()), Some("no credit for [secret]"));
 }
 
 #[tokio::test]

@@ -1,10 +1,9 @@
 //! Token counts of the Messages API.
 
 use advisor_core::Usage;
+use provider_http::json::count;
 use serde_json::Value;
 
-/// The largest integer below which floating point represents every integer (RFC 8259, 6).
-const LARGEST_COUNT: u64 = (1 << 53) - 1;
 /// The counts that are read. The first is without tokens that are read from a cache or written to one.
 const COUNTS: [&str; 5] = [
     "/input_tokens",
@@ -32,9 +31,7 @@ impl TokenCounts {
     }
 
     fn read(usage: &Value) -> Self {
-        // Other numbers than these are not represented by every reader of JSON.
-        let count = |name| usage.pointer(name)?.as_u64().filter(|count| *count <= LARGEST_COUNT);
-        Self(COUNTS.map(count))
+        Self(COUNTS.map(|name| count(usage.pointer(name)?.as_i64())))
     }
 
     /// Combines each count with the other one. A missing one changes nothing.

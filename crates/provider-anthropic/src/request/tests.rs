@@ -15,8 +15,8 @@ use super::*;
 use crate::wire::{FORMAT, format_of};
 
 fn written_with(settings: &BodySettings, request: &ChatRequest) -> Value {
-    let body = body(request, "claude-x", &FORMAT.into(), settings).expect("a body");
-    serde_json::from_slice(&body.json).expect("JSON")
+    let (body, _) = body(request, "claude-x", &FORMAT.into(), settings).expect("a body");
+    serde_json::from_slice(&body).expect("JSON")
 }
 
 fn written(request: &ChatRequest) -> Value {
@@ -214,8 +214,7 @@ fn names_and_ids_fit_and_come_back() {
     let request = ChatRequest::new(messages)
         .with_tool(DescribedTool::named("docs.search"))
         .with_tool(DescribedTool::named("docs_search"));
-    let Body { json, names } =
-        body(&request, "claude-x", &FORMAT.into(), &BodySettings::default()).expect("a body");
+    let (json, names) = body(&request, "claude-x", &FORMAT.into(), &BodySettings::default()).expect("a body");
     let body: Value = serde_json::from_slice(&json).expect("JSON");
     let calls = &body["messages"][1]["content"];
     let results = &body["messages"][2]["content"];
@@ -350,7 +349,7 @@ fn data_of_another_server_is_omitted() {
     let message = Message::assistant_blocks([blocks(FORMAT), blocks(&other)].concat());
     let request = ChatRequest::new(vec![Message::user("Hi"), message]);
     let kinds = |format: &Text| {
-        let body = body(&request, "m", format, &BodySettings::default()).expect("a body").json;
+        let body = body(&request, "m", format, &BodySettings::default()).expect("a body").0;
         let body: Value = serde_json::from_slice(&body).expect("JSON");
         let content = body["messages"][1]["content"].as_array().cloned().unwrap_or_default();
         content.iter().map(|block| block["type"].as_str().unwrap_or_default().to_owned()).collect::<Vec<_>>()

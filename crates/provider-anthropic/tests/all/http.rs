@@ -107,8 +107,11 @@ async fn statuses_have_kinds_and_words() {
         let server = start([failure(status, error_type, message)]).await;
         let error = call(&model(&server).with_retries(Backoff::none()), asked()).await.expect_err("an error");
         assert_eq!(error.kind(), kind, "{message}");
-        assert_eq!((said(&error).message(), said(&error).kind()), (message, Some(error_type)));
-        assert_eq!(said(&error).request_id(), Some("req_1"));
+        assert_eq!(
+            (said(&error).message.as_str(), said(&error).kind.as_deref()),
+            (message, Some(error_type))
+        );
+        assert_eq!(said(&error).request_id.as_deref(), Some("req_1"));
     }
     let limited = failure(429, "rate_limit_error", "m").with_header("retry-after", "7");
     let server = start([limited]).await;

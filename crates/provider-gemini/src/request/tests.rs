@@ -23,7 +23,7 @@ fn before_3() -> Form {
 }
 
 fn written(request: &ChatRequest, form: &Form) -> Value {
-    serde_json::from_slice(&body(request, form).expect("a body").json).expect("JSON")
+    serde_json::from_slice(&body(request, form).expect("a body").0).expect("JSON")
 }
 
 /// The body of a request to a model of Gemini 3.
@@ -388,8 +388,8 @@ fn tools_are_declared_with_their_schemas() {
             {"name": "__odd", "description": "d"},
         ])
     );
-    let body = body(&request, &form()).expect("a body");
-    assert_eq!(body.names.meant_by("__odd").as_deref(), Some("9.odd"));
+    let (_, names) = body(&request, &form()).expect("a body");
+    assert_eq!(names.meant_by("__odd").as_deref(), Some("9.odd"));
     // Tools that an advisor describes in words are not declared.
     let in_words = ChatRequest { api_tools: Some(ToolSet::new()), ..request };
     assert!(sent(&in_words).get("tools").is_none() && sent(&in_words).get("toolConfig").is_none());
@@ -468,13 +468,13 @@ fn callers_own_fields_replace_ours() {
             .with_tool(tool("docs.f", Value::Null))
     };
     // Of two equal keys a reader takes the last one.
-    let body = body(&request, &form()).expect("a body");
-    let text = String::from_utf8(body.json.to_vec()).expect("text");
+    let (body, names) = body(&request, &form()).expect("a body");
+    let text = String::from_utf8(body.to_vec()).expect("text");
     let read: Value = serde_json::from_str(&text).expect("JSON");
     assert_eq!((&read["contents"], &read["systemInstruction"]), (&own, &json!({"parts": []})));
     assert_eq!(read["tools"][0], json!({"googleSearch": {}}));
     assert_eq!(text.matches("\"tools\"").count() + text.matches("\"contents\"").count(), 2, "{text}");
-    assert_eq!(body.names.meant_by("docs.f").as_deref(), Some("docs.f"));
+    assert_eq!(names.meant_by("docs.f").as_deref(), Some("docs.f"));
 }
 
 #[test]

@@ -112,7 +112,7 @@ async fn statuses_have_kinds_and_delays() {
             let error = failure(Reply::json(status, &report)).await;
             assert_eq!(error.kind(), kind, "{report}");
             let source = error.source().and_then(|source| source.downcast_ref::<ProviderError>());
-            assert_eq!(source.and_then(ProviderError::status), Some(status));
+            assert_eq!(source.and_then(|said| said.status), Some(status));
         }
     }
 }

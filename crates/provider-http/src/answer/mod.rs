@@ -141,8 +141,7 @@ impl<W: WireFormat> AnswerDecoder<W> {
     }
 
     /// Returns the number of events. Comments, blank lines and empty events do not count.
-    #[must_use]
-    pub fn events(&self) -> u64 {
+    pub(crate) fn events(&self) -> u64 {
         self.progress.events
     }
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use advisor_core::{ErrorKind, wait_in_words};
 
+use super::provider_error::is_word;
 use super::{ProviderError, Report};
 use crate::redaction::ServerWords;
 
@@ -177,10 +178,10 @@ pub(super) fn sentence(kind: ErrorKind, asked: Option<Duration>, provider: &Prov
         }
         _ => "the provider failed",
     };
-    let status = provider.status().map(|status| format!("HTTP {status}"));
+    let status = provider.status.map(|status| format!("HTTP {status}"));
     // A code with several words stays in the source error.
-    let code = provider.code.as_ref().or(provider.kind.as_ref()).filter(|code| code.is_word());
-    let details: Vec<String> = status.into_iter().chain(code.map(ToString::to_string)).collect();
+    let code = provider.code.as_deref().or(provider.kind.as_deref()).filter(|code| is_word(code));
+    let details: Vec<String> = status.into_iter().chain(code.map(str::to_owned)).collect();
     let details = if details.is_empty() { String::new() } else { format!(" ({})", details.join(", ")) };
     let asked = asked.filter(|_| matches!(kind, ErrorKind::RateLimited { .. } | ErrorKind::Provider { .. }));
     let when = asked.map_or_else(String::new, |asked| format!("; ask again in {}", wait_in_words(asked)));

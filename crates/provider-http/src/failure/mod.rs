@@ -87,7 +87,7 @@ impl Failures {
     fn error(&self, report: Report, status: Option<u16>, asked: Option<Duration>) -> Error {
         let kind = kind_of(&report, status, asked);
         let word = |word: Option<ServerWords>| {
-            word.map(|word| self.redaction.show(&word, LONGEST_WORD)).filter(|word| !word.as_str().is_empty())
+            word.map(|word| self.redaction.show(&word, LONGEST_WORD)).filter(|word| !word.is_empty())
         };
         let provider = ProviderError {
             status,

@@ -4,8 +4,6 @@ use std::fmt;
 
 use advisor_core::Error;
 
-use crate::redaction::ServerText;
-
 /// A provider's report of a failure: the [source](std::error::Error::source) of the [`Error`] about it.
 ///
 /// The message is the provider's, at most 2 KiB, without line breaks and other control characters. It may quote
@@ -20,64 +18,28 @@ use crate::redaction::ServerText;
 /// use std::error::Error as _;
 ///
 /// fn code(error: &Error) -> Option<&str> {
-///     error.source()?.downcast_ref::<ProviderError>()?.code()
+///     error.source()?.downcast_ref::<ProviderError>()?.code.as_deref()
 /// }
 /// # assert_eq!(code(&Error::new(ErrorKind::Timeout, "too late")), None);
 /// ```
 #[derive(Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ProviderError {
-    pub(super) status: Option<u16>,
-    pub(super) message: ServerText,
-    pub(super) code: Option<ServerText>,
-    pub(super) kind: Option<ServerText>,
-    pub(super) param: Option<ServerText>,
-    pub(super) request_id: Option<ServerText>,
-    pub(super) failed_generation: Option<ServerText>,
-}
-
-impl ProviderError {
-    /// Returns the HTTP status of the response, or the one that an error inside a stream names.
-    #[must_use]
-    pub fn status(&self) -> Option<u16> {
-        self.status
-    }
-
-    /// Returns the provider's message, or the beginning of the body if no error could be read from it.
-    #[must_use]
-    pub fn message(&self) -> &str {
-        self.message.as_str()
-    }
-
-    /// Returns the provider's code, such as `context_length_exceeded`.
-    #[must_use]
-    pub fn code(&self) -> Option<&str> {
-        self.code.as_ref().map(ServerText::as_str)
-    }
-
-    /// Returns the provider's type of error, such as `invalid_request_error`.
-    #[must_use]
-    pub fn kind(&self) -> Option<&str> {
-        self.kind.as_ref().map(ServerText::as_str)
-    }
-
-    /// Returns the field of the request that the provider rejects, such as `messages[3].content`.
-    #[must_use]
-    pub fn param(&self) -> Option<&str> {
-        self.param.as_ref().map(ServerText::as_str)
-    }
-
-    /// Returns the server's id of the request, for questions to the provider.
-    #[must_use]
-    pub fn request_id(&self) -> Option<&str> {
-        self.request_id.as_ref().map(ServerText::as_str)
-    }
-
-    /// Returns the text that the model had written when the provider refused it as a tool call (Groq). `Debug`
-    /// and `Display` omit it.
-    #[must_use]
-    pub fn failed_generation(&self) -> Option<&str> {
-        self.failed_generation.as_ref().map(ServerText::as_str)
-    }
+    /// The HTTP status of the response, or the one that an error inside a stream names.
+    pub status: Option<u16>,
+    /// The provider's message, or the beginning of the body if no error could be read from it.
+    pub message: String,
+    /// The provider's code, such as `context_length_exceeded`.
+    pub code: Option<String>,
+    /// The provider's type of error, such as `invalid_request_error`.
+    pub kind: Option<String>,
+    /// The field of the request that the provider rejects, such as `messages[3].content`.
+    pub param: Option<String>,
+    /// The server's id of the request, for questions to the provider.
+    pub request_id: Option<String>,
+    /// The text that the model had written when the provider refused it as a tool call (Groq). `Debug` and `Display` omit
+    /// it.
+    pub failed_generation: Option<String>,
 }
 
 /// The part of a failure that may be logged: the provider's codes. Its sentences may quote the conversation,
@@ -95,16 +57,23 @@ impl<'a> Logged<'a> {
         let source =
             std::error::Error::source(error).and_then(|source| source.downcast_ref::<ProviderError>());
         let Some(said) = source else { return Self::default() };
-        fn word(text: &Option<ServerText>) -> Option<&str> {
-            text.as_ref().filter(|text| text.is_word()).map(ServerText::as_str)
+        fn word(text: &Option<String>) -> Option<&str> {
+            text.as_deref().filter(|text| is_word(text))
         }
         Self { status: said.status, code: word(&said.code), kind: word(&said.kind), param: word(&said.param) }
     }
 }
 
+/// Checks whether a text is a word for programs, such as `rate_limit_exceeded` or `messages[3].content`. Such a word is no
+/// content of a conversation.
+pub(super) fn is_word(text: &str) -> bool {
+    let in_word = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.:/[]".contains(&byte);
+    !text.is_empty() && text.bytes().all(in_word)
+}
+
 impl fmt::Display for ProviderError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.message() {
+        match self.message.as_str() {
             "" => f.write_str("the provider gave no reason"),
             message => write!(f, "the provider said: {message}"),
         }

@@ -292,12 +292,12 @@ fn message_of_provider_is_the_source() {
         &json!({"error": {"message": "bad\u{1b}[31m\nthing", "type": "invalid_request_error", "code": "tool_use_failed", "failed_generation": "<f>"}}),
     );
     let said = said(&failed);
-    assert_eq!(said.message(), "bad [31m thing");
+    assert_eq!(said.message, "bad [31m thing");
     assert_eq!(
-        (said.status(), said.code(), said.kind()),
+        (said.status, said.code.as_deref(), said.kind.as_deref()),
         (Some(400), Some("tool_use_failed"), Some("invalid_request_error"))
     );
-    assert_eq!(said.failed_generation(), Some("<f>"));
+    assert_eq!(said.failed_generation.as_deref(), Some("<f>"));
     assert_eq!(failed.to_string(), "the provider failed (HTTP 400, tool_use_failed)");
     assert_eq!(said.to_string(), "the provider said: bad [31m thing");
     assert!(!format!("{failed:?}").contains("<f>"));
@@ -311,7 +311,7 @@ fn id_of_request_is_that_of_body_or_header() {
             .map(|(name, value)| (http::HeaderName::from_static(name), HeaderValue::from_static(value)));
         let status = StatusCode::BAD_REQUEST;
         let failed = failures().response(status, &headers.collect(), body.to_string().as_bytes(), read);
-        said(&failed).request_id().map(str::to_owned)
+        said(&failed).request_id.clone()
     };
     let plain = json!({"error": {"message": "m"}});
     let named = json!({"type": "error", "error": {"message": "m"}, "request_id": "req_1"});
@@ -326,11 +326,11 @@ fn id_of_request_is_that_of_body_or_header() {
 fn unrecognized_error_body_is_shown_from_its_start() {
     let failed =
         failures().response(StatusCode::BAD_GATEWAY, &HeaderMap::new(), b"  <html>\n502</html> ", read);
-    assert_eq!(said(&failed).message(), "<html> 502</html>");
+    assert_eq!(said(&failed).message, "<html> 502</html>");
     let silent = failures().response(StatusCode::BAD_GATEWAY, &HeaderMap::new(), b"", read);
     assert_eq!(said(&silent).to_string(), "the provider gave no reason");
     let binary = failures().response(StatusCode::BAD_GATEWAY, &HeaderMap::new(), b"\xFF\xFE", read);
-    assert_eq!(said(&binary).message(), "\u{FFFD}\u{FFFD}");
+    assert_eq!(said(&binary).message, "\u{FFFD}\u{FFFD}");
 }
 
 #[test]
@@ -339,12 +339,12 @@ fn law_r3_secrets_are_blanked_out_and_words_are_capped() {
     let body = json!({"error": {"message": message, "code": format!("bad_{KEY}"), "failed_generation": KEY}});
     let error = response(401, &body);
     let said = said(&error);
-    assert!(said.message().starts_with("Incorrect key [secret]: éé"));
-    assert!(said.message().len() <= LONGEST_TEXT && said.message().len() > LONGEST_TEXT - 4);
-    let all = format!("{error} {error:?} {said} {said:?} {:?} {:?}", said.code(), said.failed_generation());
+    assert!(said.message.starts_with("Incorrect key [secret]: éé"));
+    assert!(said.message.len() <= LONGEST_TEXT && said.message.len() > LONGEST_TEXT - 4);
+    let all = format!("{error} {error:?} {said} {said:?} {:?} {:?}", said.code, said.failed_generation);
     assert!(!all.contains("canary"), "{all}");
     // A short secret would redact half of every message.
-    assert!(said.message().contains("Incorrect key"));
+    assert!(said.message.contains("Incorrect key"));
 }
 
 #[test]
@@ -361,5 +361,16 @@ fn transport_failures_have_kinds() {
         let error = failures().transport(error);
         assert_eq!((error.kind(), error.is_retryable()), (kind, retryable));
         assert!(error.source().is_some());
+    }
+}
+
+#[test]
+fn machine_words_are_distinguished_from_prose() {
+    use provider_error::is_word;
+    for word in ["rate_limit_exceeded", "messages[3].content", "invalid-request", "a/b:c"] {
+        assert!(is_word(word), "{word}");
+    }
+    for words in ["", "two words", "naïve", "\"quoted\"", "line\nbreak"] {
+        assert!(!is_word(words), "{words}");
     }
 }

@@ -2,7 +2,6 @@
 
 use super::*;
 
-const BLANK: &str = Redaction::BLANK;
 const KEY: &str = "sk-Canary/0123+456-789_abcdefXYZ";
 /// A key that does not look like one.
 const PLAIN: &str = "Canary~\"Of\"/No Vendor";
@@ -12,7 +11,7 @@ fn redaction() -> Redaction {
 }
 
 fn shown(words: &str) -> String {
-    redaction().show(&words.into(), 2048).to_string()
+    redaction().show(&words.into(), 2048)
 }
 
 /// Returns the forms of a key in the answer of a server that repeats it.
@@ -39,7 +38,7 @@ fn law_r3_key_is_redacted_as_it_is_and_in_url_and_json() {
 fn law_r3_no_cut_leaves_half_a_key() {
     for key in [KEY, PLAIN] {
         for longest in 0..key.len() + 20 {
-            let text = redaction().show(&format!("refused: {key} is wrong").into(), longest).to_string();
+            let text = redaction().show(&format!("refused: {key} is wrong").into(), longest);
             assert!(text.len() <= longest);
             assert!(!text.contains(&key[..4]), "{longest}: {text}");
         }
@@ -61,7 +60,7 @@ fn law_r3_apparent_keys_are_redacted() {
         ("is AIzaSyA0123456789abcdefghijklmnopqrstu", "is [secret]"),
         ("jwt eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.abc", "jwt [secret]"),
     ] {
-        assert_eq!(Redaction::default().show(&words.into(), 2048).to_string(), expected, "{words}");
+        assert_eq!(Redaction::default().show(&words.into(), 2048), expected, "{words}");
         assert_eq!(Redaction::default().identifier(words), expected, "{words}");
     }
 }
@@ -96,7 +95,7 @@ fn other_text_is_not_redacted() {
 #[test]
 fn control_characters_become_blanks_and_cuts_respect_characters() {
     assert_eq!(shown("bad\u{1b}[31m\nthing\u{9b}\u{7f}"), "bad [31m thing  ");
-    let text = Redaction::default().show(&"é".repeat(5000).into(), 2047).to_string();
+    let text = Redaction::default().show(&"é".repeat(5000).into(), 2047);
     assert_eq!(text.len(), 2046);
 }
 
@@ -119,22 +118,11 @@ fn law_r3_words_of_a_server_have_no_debug() {
     assert!(!format!("{:?}", redaction()).contains("anary"));
 }
 
-#[test]
-fn machine_words_are_distinguished_from_prose() {
-    let is_word = |words: &str| Redaction::default().show(&words.into(), 64).is_word();
-    for word in ["rate_limit_exceeded", "messages[3].content", "invalid-request", "a/b:c"] {
-        assert!(is_word(word), "{word}");
-    }
-    for words in ["", "two words", "naïve", "\"quoted\"", "line\nbreak"] {
-        assert!(!is_word(words), "{words}");
-    }
-}
-
 /// Long text is read in linear time.
 #[test]
 fn long_words_take_linear_time() {
     for words in ["a".repeat(1 << 20), "sk-".repeat(1 << 18), KEY.repeat(1 << 14), "key=".repeat(1 << 18)] {
         let text = redaction().show(&words.into(), 64 << 10);
-        assert!(text.as_str().len() <= 64 << 10);
+        assert!(text.len() <= 64 << 10);
     }
 }

@@ -25,8 +25,8 @@ pub struct Call {
 impl Call {
     /// Sets the tool names of the request.
     #[must_use]
-    pub fn with_tools(self, tools: Arc<WireNames>) -> Self {
-        Self { tools: Some(tools), ..self }
+    pub fn with_tools(self, tools: impl Into<Arc<WireNames>>) -> Self {
+        Self { tools: Some(tools.into()), ..self }
     }
 
     /// Returns the host and port of the address. Any other part of it may hold a key.

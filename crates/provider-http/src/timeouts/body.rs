@@ -25,7 +25,7 @@ const MOST_IN_A_ROW: u8 = 64;
 /// # Errors
 ///
 /// Those of the transport, and [`TransportError::TimedOut`].
-pub async fn send(
+pub(crate) async fn send(
     transport: &dyn Transport,
     request: Request<Bytes>,
     timeouts: &Timeouts,
@@ -41,21 +41,20 @@ pub async fn send(
 
 /// An unread response body. The status decides whether it is read as an answer or as an error report.
 #[derive(Debug)]
-pub struct UnreadBody {
+pub(crate) struct UnreadBody {
     body: TimedBody,
     error_body_timeout: Duration,
 }
 
 impl UnreadBody {
     /// Returns the body of an answer, whose duration is not limited while bytes arrive.
-    #[must_use]
-    pub fn into_answer(self) -> TimedBody {
+    pub(crate) fn into_answer(self) -> TimedBody {
         self.body
     }
 
     /// Reads the beginning of the body of an error: at most `longest` bytes. If the body breaks, stalls or does
     /// not end, returns the bytes received within [`Timeouts::error_body_timeout`].
-    pub async fn into_report(mut self, longest: usize) -> Vec<u8> {
+    pub(crate) async fn into_report(mut self, longest: usize) -> Vec<u8> {
         let mut report = Vec::new();
         let read = async {
             // Pieces may be empty, so their number is limited as well.
@@ -75,7 +74,7 @@ impl UnreadBody {
 }
 
 /// A response body with its timeouts. It ends after an error, and has released the connection by then.
-pub struct TimedBody {
+pub(crate) struct TimedBody {
     /// `None` once the body has ended, failed or timed out.
     body: Option<ByteStream>,
     deadline: Deadline,

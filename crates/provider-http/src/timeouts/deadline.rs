@@ -17,21 +17,8 @@ use super::{Clock, TimedOut};
 /// the timer is set once per period, not once per item.
 ///
 /// Must be polled in a tokio runtime whose timer is enabled.
-///
-/// ```
-/// use std::future::poll_fn;
-/// use std::time::Duration;
-/// use provider_http::timeouts::{Clock, Deadline, TimedOut};
-///
-/// # tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap().block_on(async {
-/// let mut progress = Deadline::new(Clock::Progress, Some(Duration::from_secs(30)));
-/// let timed_out = poll_fn(|cx| progress.poll_elapsed(cx)).await;
-/// assert_eq!(timed_out, TimedOut::new(Clock::Progress, Duration::from_secs(30)));
-/// assert_eq!(timed_out.to_string(), "no further event of the answer within 30s");
-/// # })
-/// ```
 #[derive(Debug)]
-pub struct Deadline {
+pub(crate) struct Deadline {
     clock: Clock,
     after: Option<Duration>,
     /// The start of the clock; `None` while it is stopped.
@@ -45,13 +32,12 @@ pub struct Deadline {
 
 impl Deadline {
     /// Creates a stopped clock. Without `after` it never runs out.
-    #[must_use]
-    pub fn new(clock: Clock, after: Option<Duration>) -> Self {
+    pub(crate) fn new(clock: Clock, after: Option<Duration>) -> Self {
         Self { clock, after, started: None, sleep: None, overdue: false }
     }
 
     /// Stops the clock because an item has arrived. The next poll starts it from zero.
-    pub fn stop(&mut self) {
+    pub(crate) fn stop(&mut self) {
         self.started = None;
         self.overdue = false;
     }
@@ -60,7 +46,7 @@ impl Deadline {
     ///
     /// If the first poll after the deadline is late by more than [`AWAY_AFTER`], the owner was not waiting: the clock
     /// restarts.
-    pub fn poll_elapsed(&mut self, cx: &mut Context<'_>) -> Poll<TimedOut> {
+    pub(crate) fn poll_elapsed(&mut self, cx: &mut Context<'_>) -> Poll<TimedOut> {
         let Some(after) = self.after else {
             return Poll::Pending;
         };
@@ -96,7 +82,7 @@ impl Deadline {
     /// # Errors
     ///
     /// [`TimedOut`] if the clock runs out first.
-    pub async fn limit<F: Future>(&mut self, future: F) -> Result<F::Output, TimedOut> {
+    pub(crate) async fn limit<F: Future>(&mut self, future: F) -> Result<F::Output, TimedOut> {
         let mut future = pin!(future);
         poll_fn(|cx| match future.as_mut().poll(cx) {
             Poll::Ready(output) => Poll::Ready(Ok(output)),

@@ -29,8 +29,8 @@ mod deadline;
 mod tests;
 
 pub use crate::transport::{Clock, TimedOut};
-pub use body::{TimedBody, UnreadBody, send};
-pub use deadline::Deadline;
+pub(crate) use body::{TimedBody, UnreadBody, send};
+pub(crate) use deadline::Deadline;
 
 /// The timeouts of an exchange. `None` disables one; those without an option are always enabled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

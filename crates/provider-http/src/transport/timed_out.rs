@@ -33,9 +33,7 @@ pub struct TimedOut {
 }
 
 impl TimedOut {
-    /// Creates the error of a timeout with this duration.
-    #[must_use]
-    pub fn new(clock: Clock, after: Duration) -> Self {
+    pub(crate) fn new(clock: Clock, after: Duration) -> Self {
         Self { clock, after }
     }
 }

@@ -46,7 +46,7 @@ async fn missing_model_says_what_to_do() {
         let error = fail(Reply::json(404, json!({ "error": words }))).await;
         assert_eq!(error.kind(), ErrorKind::NotFound);
         assert!(error.to_string().contains("`ollama pull qwen3`"), "{error}");
-        assert_eq!((said(&error).message(), said(&error).status()), (words, Some(404)));
+        assert_eq!((said(&error).message.as_str(), said(&error).status), (words, Some(404)));
     }
     let other = fail(Reply::html(404, "404 page not found")).await;
     assert!(!other.to_string().contains("ollama pull"), "{other}");
@@ -65,7 +65,7 @@ async fn failures_of_ollama_have_kinds() {
     ];
     for (status, words, kind) in cases {
         let error = fail(Reply::json(status, json!({ "error": words }))).await;
-        assert_eq!((error.kind(), said(&error).message()), (kind, words));
+        assert_eq!((error.kind(), said(&error).message.as_str()), (kind, words));
     }
 }
 

@@ -119,7 +119,7 @@ async fn failures_of_the_server_are_typed() {
     }
     let error = failure(Reply::json(400, reported("'$.input' is invalid"))).await;
     let source = std::error::Error::source(&error).unwrap().downcast_ref::<ProviderError>().unwrap();
-    assert_eq!((source.status(), source.message()), (Some(400), "'$.input' is invalid"));
+    assert_eq!((source.status, source.message.as_str()), (Some(400), "'$.input' is invalid"));
 }
 
 #[tokio::test]

@@ -200,8 +200,8 @@ async fn d13_a_log_names_a_failure_and_quotes_nothing() {
     drop(traced_from_here);
     let said = std::error::Error::source(&error).and_then(|source| source.downcast_ref::<ProviderError>());
     let said = said.expect("what the provider said");
-    assert_eq!(said.param(), Some("messages[3].content"));
-    assert!(said.message().contains(QUESTION), "the caller is told");
+    assert_eq!(said.param.as_deref(), Some("messages[3].content"));
+    assert!(said.message.contains(QUESTION), "the caller is told");
     let traced = lines.text();
     let line = |with: &str| {
         let with_it = traced.lines().filter(|line| line.contains("WARN") && line.contains(with));

@@ -154,9 +154,8 @@ fn thinking_goes_back_unchanged_and_in_order() {
         Message::assistant_blocks(blocks),
         Message::tool(ToolResult::new(&call, vec!["1".into()])),
     ];
-    let body = body(&ChatRequest::new(messages), "m", &FORMAT.into(), &BodySettings::default())
-        .expect("a body")
-        .json;
+    let body =
+        body(&ChatRequest::new(messages), "m", &FORMAT.into(), &BodySettings::default()).expect("a body").0;
     let written = String::from_utf8(body.to_vec()).expect("text");
     assert!(written.contains(r#""input":{ "a" :1.0}"#), "arguments keep their spelling: {written}");
     let body: Value = serde_json::from_str(&written).expect("JSON");

@@ -33,7 +33,7 @@ async fn statuses_have_kinds() {
     ] {
         let error = failure(Reply::json(status, &report)).await;
         assert_eq!(error.kind(), kind);
-        assert_eq!((said(&error).status(), said(&error).message()), (Some(status), "m"));
+        assert_eq!((said(&error).status, said(&error).message.as_str()), (Some(status), "m"));
         assert!(!error.emitted());
     }
     let limited = failure(Reply::status(429).with_header("retry-after", "7")).await;
@@ -44,15 +44,15 @@ async fn statuses_have_kinds() {
 async fn long_report_is_cut_and_html_is_quoted() {
     let error = failure(Reply::html(502, format!("<html>{}", "x".repeat(1 << 20)))).await;
     assert_eq!(error.kind(), ErrorKind::Provider { status: Some(502) });
-    assert_eq!(said(&error).message().len(), 2048);
-    assert!(said(&error).message().starts_with("<html>xxx"));
+    assert_eq!(said(&error).message.len(), 2048);
+    assert!(said(&error).message.starts_with("<html>xxx"));
 }
 
 #[tokio::test]
 async fn interrupted_error_report_is_used_partially() {
     let error = failure(Reply::json(500, json!({"error": "m"})).cut_after(6)).await;
     assert_eq!(
-        (error.kind(), said(&error).message()),
+        (error.kind(), said(&error).message.as_str()),
         (ErrorKind::Provider { status: Some(500) }, "{\"erro")
     );
 }
@@ -145,7 +145,7 @@ async fn failed_generation_of_refused_call_is_kept() {
     let refused = failure(Reply::json(400, &report)).await;
     let in_stream = failure(Reply::sse(format!("event: error\ndata: {report}\n\n"))).await;
     for error in [refused, in_stream] {
-        assert_eq!(said(&error).failed_generation(), Some("<f>"));
+        assert_eq!(said(&error).failed_generation.as_deref(), Some("<f>"));
         assert!(error.is_retryable());
     }
 }
@@ -167,7 +167,7 @@ async fn a_compressed_answer_is_refused_and_never_inflated() {
         assert!(error.to_string().contains("compressed"), "{error}");
         let error = fail(&model(&server)).await;
         assert_eq!(error.kind(), ErrorKind::Provider { status: Some(503) });
-        assert_eq!(said(&error).message(), "", "what cannot be read is not quoted");
+        assert_eq!(said(&error).message, "", "what cannot be read is not quoted");
         assert!(server.requests().iter().all(|asked| asked.header("accept-encoding") == Some("identity")));
     }
     // Some servers name a character set here.

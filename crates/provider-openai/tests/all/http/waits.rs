@@ -54,7 +54,7 @@ fn clock(error: &Error) -> Option<Clock> {
 
 fn said(error: &Error) -> &str {
     let source = std::error::Error::source(error).and_then(|source| source.downcast_ref::<ProviderError>());
-    source.expect("what the provider said").message()
+    source.expect("what the provider said").message.as_str()
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,4 +1,4 @@
-//! The scenarios of the chat page's protocol, frame by frame.
+//! The scenarios of the chat page's protocol that the pinned turns do not have, frame by frame.
 
 use advisor_core::{Chunk, Error, ErrorKind};
 use advisor_sse::{ChatEvents, Frame, Frames};
@@ -25,29 +25,6 @@ fn content(text: &str) -> Value {
 
 fn start(tool: &str, id: &str, args: &Value) -> Value {
     json!({"type": "tool_call_start", "tool": tool, "id": id, "args": args})
-}
-
-fn end(tool: &str, id: &str, result: &Value) -> Value {
-    json!({"type": "tool_call_end", "tool": tool, "id": id, "result": result})
-}
-
-#[tokio::test]
-async fn text_streams_without_tools() {
-    let turn = play([Answer::new().text("It is ").text("sunny.").done()]).await;
-    assert_eq!(events(&turn), [content("It is "), content("sunny.")]);
-}
-
-#[tokio::test]
-async fn a_tool_runs_between_texts() {
-    let call = Answer::new().text("Let me look.").call("c1", "weather", r#"{"city":"Oslo"}"#).done();
-    let turn = play([call, Answer::from_text("It is sunny.")]).await;
-    let expected = [
-        content("Let me look."),
-        start("weather", "c1", &json!({"city": "Oslo"})),
-        end("weather", "c1", &json!({"sky": "clear"})),
-        content("It is sunny."),
-    ];
-    assert_eq!(events(&turn), expected);
 }
 
 #[tokio::test]
@@ -80,12 +57,6 @@ async fn a_call_that_never_starts_has_all_three_events() {
         assert_eq!(kinds, ["tool_call_start", "error", "tool_call_end", "content"]);
         assert_eq!((&events[0], &events[2]["tool"]), (&start(tool, "c1", &args), &json!(tool)));
     }
-}
-
-#[tokio::test]
-async fn a_call_for_the_client_has_a_start_only() {
-    let turn = play([Answer::from_calls([("c1", "ask_user", "{}")])]).await;
-    assert_eq!(events(&turn), [start("ask_user", "c1", &json!({}))]);
 }
 
 #[tokio::test]
@@ -123,26 +94,6 @@ async fn an_empty_answer_is_said() {
 }
 
 #[tokio::test]
-async fn a_cut_answer_is_told() {
-    let turn = play([Answer::new().text("It is").finish(advisor_core::FinishReason::Length).done()]).await;
-    assert_eq!(events(&turn)[1]["type"], "error");
-}
-
-#[tokio::test]
-async fn reasoning_is_told_on_request_and_never_as_content() {
-    let answer = || Answer::new().reasoning("Let me ").reasoning("think.").text("Yes.").done();
-    assert_eq!(events(&play([answer()]).await), [content("Yes.")]);
-    let events = events_of(ChatEvents::new().with_blocks(), &play([answer()]).await);
-    let piece = |kind: &str, text: &str, block: &str| json!({"type": kind, "content": text, "block": block});
-    let expected = [
-        piece("reasoning", "Let me ", "1.0"),
-        piece("reasoning", "think.", "1.0"),
-        piece("content", "Yes.", "1.1"),
-    ];
-    assert_eq!(events, expected);
-}
-
-#[tokio::test]
 async fn a_second_attempt_has_blocks_of_its_own() {
     let turns = crate::turns::all().await;
     let (_, turn) = turns.iter().find(|(name, _)| *name == "a second attempt").unwrap();
@@ -157,23 +108,4 @@ async fn a_second_attempt_has_blocks_of_its_own() {
         (&json!("content"), &json!("1.0-2"), &Value::Null),
     ];
     assert_eq!(blocks, expected);
-}
-
-#[tokio::test]
-async fn calls_form_and_report_progress_on_request() {
-    let calls = Answer::new().call("c1", "weather", r#"{"city":"Oslo"}"#).done();
-    let turn = play([calls, Answer::from_text("Done.")]).await;
-    let plain = events(&turn);
-    let kinds: Vec<_> = plain.iter().map(|event| event["type"].as_str().unwrap()).collect();
-    assert_eq!(kinds, ["tool_call_start", "tool_call_end", "content"]);
-    let events = events_of(ChatEvents::new().with_blocks(), &turn);
-    let (open, rest) = events.split_first().unwrap();
-    assert_eq!(open, &json!({"type": "tool_call_open", "tool": "weather", "id": "c1", "block": "1.0"}));
-    let pieces = rest.iter().take_while(|event| event["type"] == "tool_call_arguments");
-    let arguments: String = pieces.map(|event| event["arguments"].as_str().unwrap()).collect();
-    assert_eq!(arguments, r#"{"city":"Oslo"}"#);
-    let progress = json!({"type": "tool_call_progress", "id": "c1", "progress": "asking"});
-    let place = |wanted: &Value| events.iter().position(|event| event == wanted);
-    assert!(place(&start("weather", "c1", &json!({"city": "Oslo"}))) < place(&progress), "{events:?}");
-    assert!(place(&progress).is_some(), "{events:?}");
 }

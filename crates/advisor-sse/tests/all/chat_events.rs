@@ -29,7 +29,8 @@ fn start(tool: &str, id: &str, args: &Value) -> Value {
 
 #[tokio::test]
 async fn parallel_tools_start_before_any_ends() {
-    let calls = Answer::from_calls([("c1", "weather", "{}"), ("c2", "weather", "{}")]);
+    // The first one waits until the second one runs.
+    let calls = Answer::from_calls([("c1", "slow", "{}"), ("c2", "fast", "{}")]);
     let events = events(&play([calls, Answer::from_text("Both.")]).await);
     let place = |kind: &str, id: &str| {
         events.iter().position(|event| event["type"] == kind && event["id"] == id).unwrap()

@@ -2,8 +2,7 @@
 
 pub(crate) mod answer;
 mod model;
-#[cfg(test)]
-mod replay;
+
 mod request;
 pub(crate) mod wire;
 

@@ -4,6 +4,7 @@
 
 mod documented;
 mod quirks;
+mod replay;
 mod whole;
 
 use advisor_core::{

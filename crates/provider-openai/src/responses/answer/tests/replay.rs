@@ -10,8 +10,8 @@ use provider_http::redaction::Redaction;
 use provider_http::sse::SseLimits;
 use serde_json::{Value, json};
 
-use super::answer::Responses;
-use super::request::{BodySettings, InputForm, body};
+use super::super::Responses;
+use crate::responses::request::{BodySettings, InputForm, body};
 
 const FORMAT: &str = "openai-responses@test";
 

@@ -21,35 +21,17 @@ pub(crate) enum Provider {
 }
 
 impl Provider {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Openai => "openai",
-            Self::OpenaiResponses => "openai-responses",
-            Self::Anthropic => "anthropic",
-            Self::Gemini => "gemini",
-            Self::Ollama => "ollama",
-        }
-    }
-
-    /// Returns the variable that names the model.
-    fn model_variable(self) -> &'static str {
-        match self {
-            Self::Openai | Self::OpenaiResponses => "OPENAI_MODEL",
-            Self::Anthropic => "ANTHROPIC_MODEL",
-            Self::Gemini => "GEMINI_MODEL",
-            Self::Ollama => "OLLAMA_MODEL",
-        }
-    }
-
     /// Finds a model. Reads the command line first, then the environment.
     ///
     /// # Errors
     /// Names everything that is missing.
     pub(crate) fn model(self, model: Option<String>, base_url: Option<String>) -> Result<Arc<dyn ChatModel>> {
-        let variable = self.model_variable();
-        let model = given(model).or_else(|| given(std::env::var(variable).ok()));
+        let provider = self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
+        let vendor = provider.split('-').next().unwrap_or_default().to_uppercase();
+        let variable = format!("{vendor}_MODEL");
+        let model = given(model).or_else(|| given(std::env::var(&variable).ok()));
         // Without a name, the server is looked for all the same, so that both can be named in one error.
-        let name = format!("{}:{}", self.name(), model.as_deref().unwrap_or("unnamed"));
+        let name = format!("{provider}:{}", model.as_deref().unwrap_or("unnamed"));
         let found = match given(base_url) {
             Some(base_url) => advisor_chain::model_at(&name, &base_url),
             None => advisor_chain::model(&name).map_err(|error| {

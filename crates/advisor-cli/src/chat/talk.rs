@@ -7,7 +7,7 @@ use advisor_chain::TurnStream;
 use advisor_chain::tools::{ClientSideCall, Decision};
 use serde_json::Value;
 
-use super::commands::{self, Line, Next};
+use super::commands::{self, Next};
 use super::input::{Entered, Input, Interrupts};
 use super::session::Session;
 use super::turn;
@@ -90,15 +90,7 @@ impl<A: Write, N: Write> Talk<A, N> {
         if line.trim().is_empty() {
             return Ok(ControlFlow::Continue(()));
         }
-        let next = match commands::read(line) {
-            Line::Hint(hint) => {
-                self.screen.note(&hint)?;
-                Next::Prompt
-            }
-            Line::Command(command) => commands::run(command, &mut self.session, &mut self.screen).await?,
-            Line::Question(text) => Next::Ask(Box::new(self.session.ask(&text))),
-        };
-        match next {
+        match commands::run(line, &mut self.session, &mut self.screen).await? {
             Next::Ask(turn) => {
                 self.show(*turn).await?;
                 self.decide().await?;
@@ -140,6 +132,7 @@ impl<A: Write, N: Write> Talk<A, N> {
         }
         Ok(())
     }
+
     /// Asks the user about the calls that wait, and continues the conversation, until none waits or the user leaves them.
     async fn decide(&mut self) -> Result<(), Failure> {
         loop {

@@ -10,10 +10,7 @@ use advisor_chain::memory::store::{
 };
 use advisor_chain::messages::ToolEventKind;
 use advisor_chain::tools::ToolSet;
-use advisor_chain::{
-    AdvisorChain, ChatClient, ChatMemoryAdvisor, ChatRequest, Chunk, ConversationKey, InMemoryStore, Phase,
-    StreamAdvisor, async_trait, from_fn,
-};
+use advisor_chain::{ChatClient, ChatMemoryAdvisor, Chunk, ConversationKey, InMemoryStore, async_trait};
 use futures::StreamExt;
 
 use self::model::DemoModel;
@@ -32,12 +29,8 @@ impl Order {
     }
 
     fn lines(&self) -> String {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .iter()
-            .map(|work| format!(" {work}\n"))
-            .collect()
+        let works = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        works.iter().map(|work| format!(" {work}\n")).collect()
     }
 }
 
@@ -52,7 +45,6 @@ pub(crate) async fn run() -> Result<(), Failure> {
         .system("You are a travel assistant.")
         .advisor(tools::tool_loop(&[], &tools)?)
         .advisor(memory)
-        .advisor_in(Phase::ModelCall, asking(&order))
         .tools(&tools)
         .build()?;
     screen.line("A script plays the model; everything else is real.\n")?;
@@ -91,21 +83,6 @@ async fn turn<A: Write, N: Write>(
     }
     screen.line("")?;
     Ok(())
-}
-
-/// Records when the model is asked, and when its answer is complete.
-fn asking(order: &Order) -> impl StreamAdvisor {
-    let order = order.clone();
-    from_fn("order", move |request: ChatRequest, next: AdvisorChain| {
-        let order = order.clone();
-        async move {
-            order.record(format!("request with {} messages", request.messages.len()));
-            Ok(next.next_stream(request).await?.on_completed(move |response| async move {
-                order.record(format!("answer of round {} is complete", response.round()));
-                Ok(response)
-            }))
-        }
-    })
 }
 
 /// A store that records what it has stored.

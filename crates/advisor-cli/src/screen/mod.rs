@@ -11,12 +11,15 @@ use advisor_chain::chain::text_with_sources;
 use advisor_chain::messages::{Block, BlockDelta, BlockKind};
 use advisor_chain::{Chunk, FinishReason};
 
-use self::notes::{RunningTools, Sources, media_line};
+use self::notes::{media_line, source_line, tool_note};
 use self::output::{Look, Output};
 use crate::printable::printable;
 
 /// The prefix of each line of reasoning.
 const REASONING: &str = "| ";
+
+/// The most sources that are listed.
+const SOURCES: usize = 20;
 
 /// The output of a turn: the answer on one stream; reasoning, tools and notes on another.
 ///
@@ -25,8 +28,8 @@ const REASONING: &str = "| ";
 pub(crate) struct Screen<A, N> {
     answer: Output<A>,
     notes: Output<N>,
-    tools: RunningTools,
-    sources: Sources,
+    /// The sources of the answer that are not listed yet, each once.
+    sources: Vec<String>,
     /// The kind of the text that was closed last. A further one continues its line; other output ends it.
     closed: Option<BlockKind>,
 }
@@ -40,7 +43,7 @@ impl Screen<Stdout, Stderr> {
 
 impl<A: Write, N: Write> Screen<A, N> {
     pub(crate) fn new(answer: Output<A>, notes: Output<N>) -> Self {
-        Self { answer, notes, tools: RunningTools::default(), sources: Sources::default(), closed: None }
+        Self { answer, notes, sources: Vec::new(), closed: None }
     }
 
     /// Shows one chunk of a turn.
@@ -54,20 +57,20 @@ impl<A: Write, N: Write> Screen<A, N> {
             Chunk::Delta { delta: BlockDelta::Media(media), .. } => self.note(&media_line(media)),
             Chunk::Delta { delta: BlockDelta::Citation(citation), .. } => {
                 // In the middle of a sentence it would split the text.
-                self.sources.add(citation);
+                self.sources.extend(source_line(citation).filter(|line| !self.sources.contains(line)));
                 Ok(())
             }
             Chunk::Closed { content, .. } => {
                 self.block_ends(content);
                 Ok(())
             }
-            Chunk::Tool(event) => match self.tools.note(event) {
+            Chunk::Tool(event) => match tool_note(event) {
                 Some((look, note)) => self.note_in(look, &note),
                 None => Ok(()),
             },
             Chunk::RoundCompleted(_) => self.end_texts(),
             Chunk::AttemptRestarted { .. } => {
-                self.sources = Sources::default();
+                self.sources.clear();
                 self.end_lines()?;
                 self.note("[the answer starts over; ignore the text above]")
             }
@@ -111,7 +114,6 @@ impl<A: Write, N: Write> Screen<A, N> {
 
     /// Ends the lines that were begun on either stream, at the end of a text or of a turn.
     pub(crate) fn end_lines(&mut self) -> io::Result<()> {
-        self.tools.clear();
         let _ = self.notes.end_line();
         self.end_texts()
     }
@@ -119,10 +121,9 @@ impl<A: Write, N: Write> Screen<A, N> {
     /// Ends the texts of a round, and lists their sources.
     fn end_texts(&mut self) -> io::Result<()> {
         self.end_answer()?;
-        match self.sources.take_note() {
-            Some(note) => self.note_in(Look::Dim, &note),
-            None => Ok(()),
-        }
+        let sources = std::mem::take(&mut self.sources);
+        let mut numbered = sources.iter().zip(1..).take(SOURCES);
+        numbered.try_for_each(|(line, number)| self.note_in(Look::Dim, &format!("[source {number}] {line}")))
     }
 
     fn end_answer(&mut self) -> io::Result<()> {
@@ -199,28 +200,10 @@ pub(crate) fn chain_of(error: &dyn Error) -> String {
 
 #[cfg(test)]
 mod tests {
-    use advisor_chain::messages::{BlockContent, BlockHead, BlockId, Citation, Limit, Media};
+    use advisor_chain::messages::{BlockContent, BlockHead, BlockId, Citation, Media};
 
     use super::output::Style::{self, Coloured, Piped, Plain};
     use super::*;
-
-    #[test]
-    fn abnormal_finish_reasons_produce_note() {
-        for (reason, part) in [
-            (FinishReason::Empty, "empty"),
-            (FinishReason::Length, "token limit"),
-            (FinishReason::ContentFilter, "filter"),
-            (FinishReason::Refusal, "refused"),
-            (FinishReason::Limit(Limit::Rounds(25)), "25 rounds"),
-            (FinishReason::Other("tired".into()), "tired"),
-        ] {
-            let note = note_of(&reason).unwrap_or_default();
-            assert!(note.contains(part), "{reason:?}: {note}");
-        }
-        for reason in [FinishReason::Stop, FinishReason::ToolCalls, FinishReason::ReturnDirect] {
-            assert_eq!(note_of(&reason), None);
-        }
-    }
 
     /// Returns the output on both streams after text, reasoning within it, and a restart.
     fn shown(answer: Style, notes: Style) -> (String, String) {
@@ -308,12 +291,5 @@ mod tests {
                 assert_eq!((answer, notes), (format!("One.\n{refusal}Two.\n"), note.to_owned()));
             }
         }
-    }
-
-    #[test]
-    fn an_answer_of_media_alone_is_no_empty_line() {
-        let sound = BlockContent::Media(Media::from_url("audio/*", "https://e.com/a"));
-        let shown = shown_blocks(Plain, &[sound]);
-        assert_eq!(shown, (String::new(), "[audio: audio/*, https://e.com/a]\n".to_owned()));
     }
 }

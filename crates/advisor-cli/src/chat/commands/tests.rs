@@ -31,12 +31,7 @@ impl Chat {
         let (mut answer, mut notes) = (Vec::new(), Vec::new());
         let mut screen =
             Screen::new(Output::new(&mut answer, Style::Piped), Output::new(&mut notes, Style::Piped));
-        let next = match read(line) {
-            Line::Question(text) => Next::Ask(Box::new(self.session.ask(&text))),
-            Line::Command(command) => run(command, &mut self.session, &mut screen).await.unwrap(),
-            Line::Hint(hint) => return hint,
-        };
-        if let Next::Ask(turn) = next {
+        if let Next::Ask(turn) = run(line, &mut self.session, &mut screen).await.unwrap() {
             turn::show(*turn, std::future::pending(), &mut screen).await.unwrap();
         }
         String::from_utf8(notes).unwrap() + &String::from_utf8(answer).unwrap()
@@ -63,18 +58,14 @@ async fn retry_and_edit_ask_on_another_branch() {
 }
 
 #[tokio::test]
-async fn conversations_are_begun_listed_and_opened() {
+async fn another_conversation_is_begun() {
     let mut chat = Chat::new(["One.", "Two."]);
-    assert_eq!(chat.enter("/open").await, "There are no conversations yet.\n");
     chat.enter("a").await;
     assert_eq!(chat.enter("/new").await, "This is conversation chat-2.\n");
     assert_eq!(chat.enter("/history").await, "This conversation has no messages yet.\n");
-    chat.enter("b\x1b").await;
-    assert_eq!(chat.sent(), ["b\x1b"]);
-    assert_eq!(chat.enter("/open").await, "  chat         a\n* chat-2       b\\u{1b}\n");
-    assert_eq!(chat.enter("/open chat").await, "This is conversation chat. /history shows it.\n");
+    chat.enter("b").await;
+    assert_eq!(chat.sent(), ["b"]);
     assert_eq!(chat.enter("/new").await, "This is conversation chat-3.\n");
-    assert_eq!(chat.enter("/open chat-4").await, "There is no conversation chat-4; /open lists them.\n");
 }
 
 #[tokio::test]
@@ -98,36 +89,27 @@ async fn a_turn_that_a_crash_cut_is_shown_as_interrupted() {
     let note = "[the last turn was interrupted before its answer was complete; /retry asks again]\n";
     let history = chat.enter("/history").await;
     assert!(history.contains("> a\n") && history.contains(note), "{history}");
-    assert_eq!(
-        chat.enter("/open chat").await,
-        format!("This is conversation chat. /history shows it.\n{note}")
-    );
 }
 
-#[test]
-fn a_slash_begins_a_command() {
-    for (line, expected) in [
-        ("hello /help", Line::Question("hello /help".into())),
-        (" /etc/passwd", Line::Question(" /etc/passwd".into())),
-        ("/help ", Line::Command(Command::Help)),
-        ("/open  a b ", Line::Command(Command::Open(Some("a b".into())))),
-        ("/edit Why?", Line::Command(Command::Edit("Why?".into()))),
-    ] {
-        assert_eq!(read(line), expected);
-    }
-    for (usage, _) in COMMANDS {
-        assert!(matches!(read(&usage.replace(['[', ']'], "")), Line::Command(_)), "{usage}");
+#[tokio::test]
+async fn a_line_with_a_slash_behind_its_beginning_is_a_question() {
+    let mut chat = Chat::new(["One.", "Two."]);
+    for line in ["hello /help", " /etc/passwd"] {
+        chat.enter(line).await;
+        assert_eq!(chat.sent().last().unwrap(), line);
     }
 }
 
-#[test]
-fn a_wrong_command_gets_a_hint() {
+#[tokio::test]
+async fn a_wrong_command_gets_a_hint() {
+    let mut chat = Chat::new([]);
     for (line, part) in [
         ("/hlep\x1b", "There is no command /hlep\\u{1b}; /help"),
         ("/edit", "Usage: /edit TEXT"),
         ("/new one", "Usage: /new"),
         ("/", "There is no command /;"),
     ] {
-        assert!(matches!(read(line), Line::Hint(hint) if hint.starts_with(part)), "{line}");
+        let shown = chat.enter(line).await;
+        assert!(shown.starts_with(part), "{line}: {shown}");
     }
 }

@@ -72,19 +72,6 @@ async fn standard_output_holds_the_answer_alone() {
     assert!(!notes.contains('\x1b'), "{notes}");
 }
 
-#[tokio::test]
-async fn closed_output_pipe_ends_chat_quietly() {
-    let server = server([answer().text("Hi").finish("stop")]).await;
-    let (reader, writer) = std::io::pipe().unwrap();
-    drop(reader);
-    let mut command = chat(&server, &[]);
-    command.stdout(writer);
-    let output = told(command, "hello\nagain\n").await;
-    assert_eq!(output.status.code(), Some(0), "{output:?}");
-    assert!(output.stderr.is_empty(), "{output:?}");
-    assert_eq!(server.requests().len(), 1, "nobody reads what would be answered");
-}
-
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn unwritable_notes_do_not_lose_answer() {
@@ -242,19 +229,6 @@ fn help_describes_tools_streams_and_exit_codes() {
     ] {
         assert!(help.contains(part), "{part}: {help}");
     }
-}
-
-/// A text is shown as it was written, also where its provider splits it into several blocks.
-#[tokio::test]
-async fn a_sentence_with_a_source_is_one_line() {
-    let source = json!({"type": "url_citation", "url_citation": {"url": "https://e.com/a", "title": "A"}});
-    let body = answer().text("The capital is ").delta(json!({"annotations": [source]})).text("Oslo.");
-    let image = json!({"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}});
-    let server =
-        server([body.finish("stop"), answer().delta(json!({"images": [image]})).finish("stop")]).await;
-    let output = told(chat(&server, &[]), "Where?\nDraw.\n").await;
-    assert_eq!(text_of(&output.stdout), "The capital is Oslo.\n");
-    assert_eq!(text_of(&output.stderr), "[source 1] A (https://e.com/a)\n[image: image/png, 8 bytes]\n");
 }
 
 #[tokio::test]

@@ -78,16 +78,6 @@ async fn terminal_receives_no_control_characters_of_a_model() {
     }
 }
 
-#[tokio::test]
-async fn each_stream_is_looked_at_by_itself() {
-    let server = server([answer().reasoning("Hm.").text("Hi").finish("stop")]).await;
-    let (master, slave) = terminal();
-    let mut command = chat(&server, &[]);
-    command.stdout(slave);
-    let output = told(command, "hello\n").await;
-    assert_eq!((text_of(&output.stderr).as_str(), read_all(master).as_str()), ("| Hm.\n", "Hi\n"));
-}
-
 /// What a test enters, in place of a person.
 enum Enters {
     /// At the prompt behind the output in front of it.
@@ -172,19 +162,6 @@ async fn commands_are_run_at_the_prompt() {
 }
 
 #[tokio::test]
-async fn second_interrupt_at_the_prompt_quits() {
-    let server = server([]).await;
-    let script = [
-        ("Ctrl-D", Keys("some\x03")),
-        ("Ctrl-C again", Keys("/history\r")),
-        ("no messages yet", Keys("\x03")),
-        ("again", Keys("\x03")),
-    ];
-    let (code, screen) = typed(&server, script).await;
-    assert_eq!(code, Some(130), "{screen:?}");
-}
-
-#[tokio::test]
 async fn interrupt_stops_the_turn_and_the_prompt_returns() {
     let first = answer().text("some ").text("more words").without_done();
     let body = answer().text("some ").text("more words").text("rest").finish("stop").done();
@@ -216,22 +193,6 @@ async fn redirected_answer_excludes_prompts_and_typed_input() {
     assert_eq!((output.status.code(), text_of(&output.stdout)), (Some(0), "Hi\n".to_owned()));
     let screen = read_all(master);
     assert!(screen.contains("/help lists the commands.\nTools: current_time.\n> "), "{screen:?}");
-}
-
-#[tokio::test]
-async fn interrupt_between_piped_turns_exits_with_130() {
-    let server = server([answer().text("Hi").finish("stop")]).await;
-    let mut child = start(chat(&server, &[]));
-    let mut stdin = child.stdin.take().unwrap();
-    stdin.write_all(b"one\n").await.unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let line = tokio::time::timeout(LIMIT, lines.next_line()).await.expect("a line is shown").unwrap();
-    assert_eq!(line.as_deref(), Some("Hi"));
-    interrupt(child.id().unwrap());
-    // Nobody ends its input.
-    let status = tokio::time::timeout(LIMIT, child.wait()).await.expect("the program ends").unwrap();
-    assert_eq!(status.code(), Some(130));
-    drop(stdin);
 }
 
 fn interrupt(id: u32) {

@@ -53,31 +53,6 @@ fn aggregate_lists_media_and_sources_beside_the_text() {
     assert_eq!(outcome["citations"], serde_json::json!([{"url": "https://e.com/a", "title": "A"}]));
 }
 
-/// The proxy of the environment does not know this machine, and must not read what goes to it.
-#[tokio::test]
-async fn server_on_this_machine_is_asked_without_a_proxy() {
-    let (model, proxy) =
-        (server([ChatTranscript::new("m").text("Hi").finish("stop")]).await, server([]).await);
-    let mut command = chat(&model, &[]);
-    for name in ["HTTP_PROXY", "http_proxy", "ALL_PROXY"] {
-        command.env(name, proxy.url());
-    }
-    let output = told(command, "hello\n").await;
-    assert!(text_of(&output.stdout).contains("Hi\n"), "{output:?}");
-    assert!(proxy.requests().is_empty());
-    assert!(!text_of(&output.stderr).contains("encryption"), "{output:?}");
-}
-
-#[tokio::test]
-async fn key_over_plain_http_is_noted() {
-    // No name of this domain resolves.
-    let mut command = advisor(&["chat", "--model", "m", "--base-url", "http://llm.invalid/v1"]);
-    command.env("OPENAI_API_KEY", "canary");
-    let output = told(command, "hello\n").await;
-    let notes = text_of(&output.stderr);
-    assert!(notes.contains("without encryption") && !notes.contains("canary"), "{output:?}");
-}
-
 /// Answers of one text in the wire format of each provider, and the path of its requests.
 fn answers() -> [(&'static str, &'static str, Reply); 4] {
     let responses = concat!(
@@ -116,29 +91,6 @@ async fn chat_speaks_the_api_of_each_provider() {
         assert!(text_of(&output.stdout).contains("Hi\n"), "{provider}: {output:?}");
         let request = server.requests().pop().unwrap();
         assert!(request.path.contains(path), "{provider}: {}", request.path);
-    }
-}
-
-#[test]
-fn missing_settings_of_a_provider_are_named() {
-    for (provider, model, keys) in [
-        ("openai", "OPENAI_MODEL", &["OPENAI_API_KEY", "OPENAI_BASE_URL"][..]),
-        ("openai-responses", "OPENAI_MODEL", &["OPENAI_API_KEY", "OPENAI_BASE_URL"]),
-        (
-            "anthropic",
-            "ANTHROPIC_MODEL",
-            &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL"],
-        ),
-        ("gemini", "GEMINI_MODEL", &["GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL"]),
-        // A server on this machine needs neither.
-        ("ollama", "OLLAMA_MODEL", &[]),
-    ] {
-        let output = advisor(&["chat", "--provider", provider]).output().unwrap();
-        assert_eq!(output.status.code(), Some(2), "{output:?}");
-        let error = text_of(&output.stderr);
-        assert!(error.contains(model) && error.contains("--model"), "{error}");
-        assert!(keys.iter().all(|key| error.contains(key)), "{error}");
-        assert_eq!(error.contains("--base-url"), !keys.is_empty(), "{error}");
     }
 }
 
@@ -371,14 +323,11 @@ fn demo_shows_the_order_of_the_work() {
     let shown = text_of(&output.stdout);
     let order = [
         "stored user",
-        "request with 2 messages",
-        "answer of round 1 is complete",
         "stored assistant(call_1_0,call_1_1)",
         "reader sees the end of round 1",
         "tool call_1_0 starts",
         "tool call_1_1 starts",
         "stored result(call_1_0) result(call_1_1)",
-        "request with 5 messages",
     ];
     let (_, lines) = shown.split_once("in which order").unwrap();
     let place = |line: &str| lines.find(&format!("\n {line}\n")).unwrap_or_else(|| panic!("{line}: {shown}"));

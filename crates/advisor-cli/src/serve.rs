@@ -1,7 +1,5 @@
 //! `advisor serve`: a chain as an HTTP service, with a chat page.
 
-mod open_files;
-
 use std::io::Write;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -12,7 +10,6 @@ use advisor_chain::{ChatClient, ChatMemoryAdvisor, Error, Result};
 use advisor_server::{AllowedOrigins, ChatServer, Inspector, ServerLimits, Tokens, serve};
 use tokio::net::TcpListener;
 
-use self::open_files::within_open_files;
 use crate::demo::model::DemoModel;
 use crate::endpoint::Provider;
 use crate::failure::Failure;
@@ -54,9 +51,6 @@ pub(crate) struct Arguments {
     /// page. It can be given several times.
     #[arg(long, value_name = "TOOL")]
     ask: Vec<String>,
-    /// Lets `user` of OpenAI's clients and `metadata.user_id` of Anthropic's name the conversation, if nothing else does.
-    #[arg(long)]
-    conversation_by_user: bool,
     /// The MiB of a request, at most. Pictures and files count in base64, also those of a client's history. 32 by default.
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u16).range(1..))]
     body_limit: Option<u16>,
@@ -125,7 +119,6 @@ fn server(
         limits.body_bytes = usize::from(mib) << 20;
     }
     let server = server.with_limits(within_open_files(limits));
-    let server = if arguments.conversation_by_user { server.with_conversation_by_user() } else { server };
     Ok(if arguments.ask.is_empty() { server } else { server.with_approvals() })
 }
 
@@ -147,6 +140,32 @@ fn client(arguments: &Arguments, memory: ChatMemoryAdvisor) -> Result<ChatClient
         Some(system) => builder.system(system.as_str()).build(),
         None => builder.build(),
     }
+}
+
+/// Returns limits whose connections and turns leave files for one another, for memory and for tools. Each turn has a
+/// connection to the model, also after its client has gone.
+fn within_open_files(mut limits: ServerLimits) -> ServerLimits {
+    if let Some(files) = raised() {
+        limits.open_connections = limits.open_connections.min(files / 4 * 3).max(1);
+        limits.running_turns = limits.running_turns.min(files / 8).max(1);
+    }
+    limits
+}
+
+/// Raises the number of files that the process may open, and returns it if it is known.
+#[cfg(unix)]
+fn raised() -> Option<usize> {
+    use nix::sys::resource::{Resource, getrlimit, setrlimit};
+    let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).ok()?;
+    // macOS may refuse the first.
+    let mut higher = [65_536, 10_240].into_iter().map(|files| hard.min(files)).filter(|files| *files > soft);
+    let raised = higher.find(|files| setrlimit(Resource::RLIMIT_NOFILE, *files, hard).is_ok());
+    Some(usize::try_from(raised.unwrap_or(soft)).unwrap_or(usize::MAX))
+}
+
+#[cfg(not(unix))]
+fn raised() -> Option<usize> {
+    None
 }
 
 /// Reads the file of tokens.

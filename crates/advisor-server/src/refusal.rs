@@ -20,16 +20,9 @@ pub(crate) struct Refusal {
     code: &'static str,
     message: String,
     retry_after: Option<Duration>,
-    sent_again: SentAgain,
-}
-
-/// The effect of the same request, sent again without the id of its turn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum SentAgain {
-    /// The request has changed nothing, or the client decides by the status.
-    ByStatus,
-    /// A second turn with the same message. Clients of OpenAI and Anthropic would send it at once.
-    SecondTurn,
+    /// Whether the same request, sent again without the id of its turn, begins a second turn with the same message. Clients
+    /// of OpenAI and Anthropic would send it at once.
+    begins_second_turn: bool,
 }
 
 /// The header that forbids clients of OpenAI and Anthropic to repeat a request by its status.
@@ -39,8 +32,12 @@ const BODY_TOO_LARGE: &str = "body_too_large";
 
 impl Refusal {
     fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
-        let sent_again = SentAgain::ByStatus;
-        Self { status, code, message: message.into(), retry_after: None, sent_again }
+        Self { status, code, message: message.into(), retry_after: None, begins_second_turn: false }
+    }
+
+    /// Of a request that the client may send again after a second.
+    fn later(status: StatusCode, code: &'static str, message: &str) -> Self {
+        Self { retry_after: Some(Duration::from_secs(1)), ..Self::new(status, code, message) }
     }
 
     pub(crate) fn bad_request(message: impl Into<String>) -> Self {
@@ -167,18 +164,12 @@ impl Refusal {
     }
 
     pub(crate) fn busy() -> Self {
-        let refusal = Self::new(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "busy",
-            "the server is busy with other large requests, try again later",
-        );
-        Self { retry_after: Some(Duration::from_secs(1)), ..refusal }
+        let message = "the server is busy with other large requests, try again later";
+        Self::later(StatusCode::SERVICE_UNAVAILABLE, "busy", message)
     }
 
     pub(crate) fn too_many_turns() -> Self {
-        let refusal =
-            Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many_turns", "the server is busy, try again later");
-        Self { retry_after: Some(Duration::from_secs(1)), ..refusal }
+        Self::later(StatusCode::TOO_MANY_REQUESTS, "too_many_turns", "the server is busy, try again later")
     }
 
     /// Not a status that clients retry, since each attempt would ask the model again.
@@ -190,7 +181,7 @@ impl Refusal {
     /// The turn may have begun.
     pub(crate) fn internal() -> Self {
         let refusal = Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "an internal error");
-        Self { sent_again: SentAgain::SecondTurn, ..refusal }
+        Self { begins_second_turn: true, ..refusal }
     }
 
     pub(crate) fn no_store() -> Self {
@@ -200,14 +191,11 @@ impl Refusal {
 
     pub(crate) fn no_relay() -> Self {
         let message = "turns of other processes cannot be reached, try again later";
-        let refusal = Self::new(StatusCode::SERVICE_UNAVAILABLE, "relay_unavailable", message);
-        Self { retry_after: Some(Duration::from_secs(1)), ..refusal }
+        Self::later(StatusCode::SERVICE_UNAVAILABLE, "relay_unavailable", message)
     }
 
     pub(crate) fn stopping() -> Self {
-        let refusal =
-            Self::new(StatusCode::SERVICE_UNAVAILABLE, "stopping", "the server is stopping, try again later");
-        Self { retry_after: Some(Duration::from_secs(1)), ..refusal }
+        Self::later(StatusCode::SERVICE_UNAVAILABLE, "stopping", "the server is stopping, try again later")
     }
 }
 
@@ -240,7 +228,7 @@ impl From<&Error> for Refusal {
         let refusal = Self::new(status, failure.code, message);
         match may_begin_again(error.kind()) && !error.emitted() {
             true => Self { retry_after: failure.retry_after(), ..refusal },
-            false => Self { sent_again: SentAgain::SecondTurn, ..refusal },
+            false => Self { begins_second_turn: true, ..refusal },
         }
     }
 }
@@ -321,7 +309,7 @@ impl IntoResponse for Refusal {
             let seconds = delay.as_secs().saturating_add(u64::from(delay.subsec_nanos() > 0));
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
-        if self.sent_again == SentAgain::SecondTurn {
+        if self.begins_second_turn {
             headers.insert(X_SHOULD_RETRY, HeaderValue::from_static("false"));
         }
         if self.status == StatusCode::UNAUTHORIZED {

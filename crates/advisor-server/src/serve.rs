@@ -54,13 +54,13 @@ pub async fn serve(
         let _ = ending.send(());
     };
     let shutdown = async move { drop(ended.await) };
-    let serving = accept(listener, server.router(), server.limits(), shutdown);
+    let serving = accept(listener, server.router(), server.limits, shutdown);
     tokio::select! {
         () = serving => {}
         // Idle connections do not delay the end.
         () = async { drain.await; sleep(LAST_EVENTS).await } => {}
     }
-    server.memory().close_unfinished().await.map_err(io::Error::other)
+    server.memory.close_unfinished().await.map_err(io::Error::other)
 }
 
 impl ChatServer {
@@ -74,16 +74,16 @@ impl ChatServer {
     /// If the store refuses the end of a stopped turn.
     pub async fn stop(&self, timeout: Duration) -> advisor_core::Result<()> {
         self.end_turns(timeout).await;
-        self.memory().close_unfinished().await
+        self.memory.close_unfinished().await
     }
 
     async fn end_turns(&self, timeout: Duration) {
-        self.turns().close();
-        if tokio::time::timeout(timeout, self.turns().ended()).await.is_err() {
-            self.turns().stop_all();
-            drop(tokio::time::timeout(LAST_EVENTS, self.turns().ended()).await);
+        self.turns.close();
+        if tokio::time::timeout(timeout, self.turns.ended()).await.is_err() {
+            self.turns.stop_all();
+            drop(tokio::time::timeout(LAST_EVENTS, self.turns.ended()).await);
         }
-        drop(tokio::time::timeout(LAST_EVENTS, self.turns().relayed()).await);
+        drop(tokio::time::timeout(LAST_EVENTS, self.turns.relayed()).await);
     }
 }
 

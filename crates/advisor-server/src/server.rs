@@ -6,8 +6,9 @@ use std::sync::Arc;
 use advisor_core::{ChatClient, ConversationKey, Prompt, Result, Text};
 use axum::http::request::Parts;
 use chat_memory_advisor::ChatMemoryAdvisor;
+use futures::FutureExt;
+use futures::future::BoxFuture;
 
-use crate::access::application::{Authenticate, ChangePrompt, OnDelete};
 use crate::access::limits::ServerLimits;
 use crate::access::origins::AllowedOrigins;
 use crate::access::tokens::Tokens;
@@ -93,39 +94,37 @@ use crate::turns::Turns;
 /// # Ok(()) }
 /// ```
 #[derive(Clone)]
-pub struct ChatServer(Arc<Shared>);
-
-#[derive(Clone)]
-struct Shared {
-    client: ChatClient,
-    memory: ChatMemoryAdvisor,
-    name: Text,
-    tokens: Tokens,
-    authenticate: Option<Authenticate>,
-    change_prompt: Option<ChangePrompt>,
-    on_delete: Option<OnDelete>,
-    origins: AllowedOrigins,
-    limits: ServerLimits,
-    relay: Option<Arc<dyn TurnRelay>>,
-    turns: Arc<Turns>,
-    stored_reads: Places,
-    comparisons: Places,
-    large_bodies: Places,
-    readiness: Arc<Readiness>,
-    inspector: Option<Inspector>,
-    decisions: Decides,
-    /// Whether the field in which OpenAI and Anthropic have the end user names the conversation.
-    conversation_by_user: bool,
+pub struct ChatServer {
+    pub(crate) client: ChatClient,
+    pub(crate) memory: ChatMemoryAdvisor,
+    /// The name of the chain as a model.
+    pub(crate) name: Text,
+    pub(crate) tokens: Tokens,
+    pub(crate) authenticate: Option<Authenticate>,
+    pub(crate) change_prompt: Option<ChangePrompt>,
+    pub(crate) on_delete: Option<OnDelete>,
+    pub(crate) origins: AllowedOrigins,
+    pub(crate) limits: ServerLimits,
+    pub(crate) relay: Option<Arc<dyn TurnRelay>>,
+    pub(crate) turns: Arc<Turns>,
+    /// The places for reads of stored turns, for comparisons of a client's list with them, and for large bodies.
+    pub(crate) stored_reads: Places,
+    pub(crate) comparisons: Places,
+    pub(crate) large_bodies: Places,
+    pub(crate) readiness: Arc<Readiness>,
+    pub(crate) inspector: Option<Inspector>,
+    /// Whether users decide about calls that wait for an approval. Otherwise, the application does.
+    pub(crate) takes_decisions: bool,
 }
 
-/// The side that decides about calls that wait for an approval.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Decides {
-    /// The application, with its own client.
-    Application,
-    /// The users of a conversation.
-    Users,
-}
+/// Returns the tenant of a request, if the request is authenticated.
+type Authenticate = Arc<dyn Fn(&Parts) -> Option<String> + Send + Sync>;
+
+/// Changes the prompt of a turn by the head of its request.
+type ChangePrompt = Arc<dyn Fn(Prompt, &Parts) -> Prompt + Send + Sync>;
+
+/// Work of the application before a conversation is deleted. If it fails, the conversation is kept.
+type OnDelete = Arc<dyn Fn(ConversationKey) -> BoxFuture<'static, Result<()>> + Send + Sync>;
 
 impl ChatServer {
     /// Creates a server of one chain and of the memory in it. Without tokens or authentication it serves this machine
@@ -133,127 +132,40 @@ impl ChatServer {
     #[must_use]
     pub fn new(client: ChatClient, memory: ChatMemoryAdvisor) -> Self {
         let limits = ServerLimits::default();
-        let turns = Arc::new(Turns::new(limits, None));
-        let (name, tokens, origins) = ("chain".into(), Tokens::default(), AllowedOrigins::default());
-        Self(Arc::new(Shared {
+        Self {
             client,
             memory,
-            name,
-            tokens,
+            name: "chain".into(),
+            tokens: Tokens::default(),
             authenticate: None,
             change_prompt: None,
             on_delete: None,
-            origins,
+            origins: AllowedOrigins::default(),
             limits,
             relay: None,
-            turns,
+            turns: Arc::new(Turns::new(limits, None)),
             stored_reads: Places::default(),
             comparisons: Places::default(),
             large_bodies: Places::default(),
             readiness: Arc::default(),
             inspector: None,
-            decisions: Decides::Application,
-            conversation_by_user: false,
-        }))
-    }
-
-    pub(crate) fn inspector(&self) -> Option<&Inspector> {
-        self.0.inspector.as_ref()
-    }
-
-    /// Checks whether clients may decide about calls that wait.
-    pub(crate) fn takes_decisions(&self) -> bool {
-        self.0.decisions == Decides::Users
-    }
-
-    /// Returns the conversation that the field of the end user names, if the server reads it so.
-    pub(crate) fn conversation_of<'a>(&self, end_user: Option<&'a str>) -> Option<&'a str> {
-        end_user.filter(|_| self.0.conversation_by_user)
-    }
-
-    pub(crate) fn client(&self) -> &ChatClient {
-        &self.0.client
-    }
-
-    pub(crate) fn memory(&self) -> &ChatMemoryAdvisor {
-        &self.0.memory
-    }
-
-    pub(crate) fn name(&self) -> &Text {
-        &self.0.name
-    }
-
-    pub(crate) fn tokens(&self) -> &Tokens {
-        &self.0.tokens
-    }
-
-    pub(crate) fn authenticate(&self) -> Option<&Authenticate> {
-        self.0.authenticate.as_ref()
-    }
-
-    pub(crate) fn change_prompt(&self) -> Option<&ChangePrompt> {
-        self.0.change_prompt.as_ref()
-    }
-
-    pub(crate) fn on_delete(&self) -> Option<&OnDelete> {
-        self.0.on_delete.as_ref()
+            takes_decisions: false,
+        }
     }
 
     /// Checks whether the server knows its users. Otherwise, it serves this machine only.
     pub(crate) fn has_users(&self) -> bool {
-        self.0.authenticate.is_some() || !self.0.tokens.is_empty()
-    }
-
-    pub(crate) fn origins(&self) -> &AllowedOrigins {
-        &self.0.origins
-    }
-
-    pub(crate) fn limits(&self) -> ServerLimits {
-        self.0.limits
-    }
-
-    pub(crate) fn turns(&self) -> &Turns {
-        &self.0.turns
-    }
-
-    pub(crate) fn stored_reads(&self) -> &Places {
-        &self.0.stored_reads
-    }
-
-    /// Returns the places for comparisons of a client's list with what is stored.
-    pub(crate) fn comparisons(&self) -> &Places {
-        &self.0.comparisons
-    }
-
-    pub(crate) fn large_bodies(&self) -> &Places {
-        &self.0.large_bodies
-    }
-
-    pub(crate) fn readiness(&self) -> &Readiness {
-        &self.0.readiness
-    }
-
-    fn changed(self, change: impl FnOnce(&mut Shared)) -> Self {
-        let mut shared = Arc::unwrap_or_clone(self.0);
-        change(&mut shared);
-        Self(Arc::new(shared))
-    }
-}
-
-impl Shared {
-    /// Returns the registry of turns before the first turn.
-    fn no_turns(&self) -> Arc<Turns> {
-        Arc::new(Turns::new(self.limits, self.relay.clone()))
+        self.authenticate.is_some() || !self.tokens.is_empty()
     }
 }
 
 impl fmt::Debug for ChatServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ChatServer")
-            .field("name", &self.0.name)
-            .field("tokens", &self.0.tokens)
-            .field("origins", &self.0.origins)
-            .field("limits", &self.0.limits)
+            .field("name", &self.name)
+            .field("tokens", &self.tokens)
+            .field("origins", &self.origins)
+            .field("limits", &self.limits)
             .finish_non_exhaustive()
     }
 }
@@ -263,13 +175,13 @@ impl ChatServer {
     /// Sets the name under which clients see the chain as a model; `chain` by default.
     #[must_use]
     pub fn with_name(self, name: impl Into<Text>) -> Self {
-        self.changed(|shared| shared.name = name.into())
+        Self { name: name.into(), ..self }
     }
 
     /// Sets the tokens that requests need. Each opens the conversations of its tenant.
     #[must_use]
     pub fn with_tokens(self, tokens: Tokens) -> Self {
-        self.changed(|shared| shared.tokens = tokens)
+        Self { tokens, ..self }
     }
 
     /// Lets the application authenticate requests, in place of [tokens](Self::with_tokens): by a session or a signed
@@ -294,7 +206,7 @@ impl ChatServer {
         self,
         tenant: impl Fn(&Parts) -> Option<String> + Send + Sync + 'static,
     ) -> Self {
-        self.changed(|shared| shared.authenticate = Some(Authenticate::new(tenant)))
+        Self { authenticate: Some(Arc::new(tenant)), ..self }
     }
 
     /// Changes the prompt of each turn by the head of its request: adds extensions for advisors and tools, instructions,
@@ -320,7 +232,7 @@ impl ChatServer {
     /// ```
     #[must_use]
     pub fn map_prompt(self, change: impl Fn(Prompt, &Parts) -> Prompt + Send + Sync + 'static) -> Self {
-        self.changed(|shared| shared.change_prompt = Some(ChangePrompt::new(change)))
+        Self { change_prompt: Some(Arc::new(change)), ..self }
     }
 
     /// Sets work of the application for each conversation that a user deletes. It deletes what the application, or an advisor,
@@ -349,7 +261,7 @@ impl ChatServer {
     where
         F: Future<Output = Result<()>> + Send + 'static,
     {
-        self.changed(|shared| shared.on_delete = Some(OnDelete::new(work)))
+        Self { on_delete: Some(Arc::new(move |key| work(key).boxed())), ..self }
     }
 
     /// Lets the users of a conversation decide about its calls that wait for an approval. By default, only the application
@@ -381,31 +293,20 @@ impl ChatServer {
     ///   decisions; on `/api/chat` and `/api/chunks`, which take no results, the application decides.
     #[must_use]
     pub fn with_approvals(self) -> Self {
-        self.changed(|shared| shared.decisions = Decides::Users)
+        Self { takes_decisions: true, ..self }
     }
 
     /// Sets the origins of other sites whose pages may use the server (CORS); none by default.
     #[must_use]
     pub fn with_allowed_origins(self, origins: AllowedOrigins) -> Self {
-        self.changed(|shared| shared.origins = origins)
-    }
-
-    /// Lets `user` of OpenAI's clients and `metadata.user_id` of Anthropic's name the conversation, if nothing else does.
-    /// Off by default: these fields name the end user there, who may have many conversations.
-    ///
-    /// It is for clients that can send neither a header nor `conversation`.
-    #[must_use]
-    pub fn with_conversation_by_user(self) -> Self {
-        self.changed(|shared| shared.conversation_by_user = true)
+        Self { origins, ..self }
     }
 
     /// Sets the bounds.
     #[must_use]
     pub fn with_limits(self, limits: ServerLimits) -> Self {
-        self.changed(|shared| {
-            shared.limits = limits;
-            shared.turns = shared.no_turns();
-        })
+        let turns = Arc::new(Turns::new(limits, self.relay.clone()));
+        Self { limits, turns, ..self }
     }
 
     /// Shows running turns to the other processes of the service, and theirs to this one. Off by default.
@@ -426,10 +327,9 @@ impl ChatServer {
     /// - Journals of the inspector, and limits on running turns, are those of each process.
     #[must_use]
     pub fn with_relay(self, relay: impl TurnRelay) -> Self {
-        self.changed(|shared| {
-            shared.relay = Some(Arc::new(relay));
-            shared.turns = shared.no_turns();
-        })
+        let relay: Arc<dyn TurnRelay> = Arc::new(relay);
+        let turns = Arc::new(Turns::new(self.limits, Some(Arc::clone(&relay))));
+        Self { relay: Some(relay), turns, ..self }
     }
 
     /// Records the order in which the parts of each turn work, for the page's inspector. Clients can read the names of
@@ -438,7 +338,7 @@ impl ChatServer {
     /// # Errors
     /// If the chain cannot be built with the advisor that records calls of the model.
     pub fn with_inspector(self, inspector: &Inspector) -> Result<Self> {
-        let client = inspector.client(&self.0.client)?;
-        Ok(self.changed(|shared| (shared.client, shared.inspector) = (client, Some(inspector.clone()))))
+        let client = inspector.client(&self.client)?;
+        Ok(Self { client, inspector: Some(inspector.clone()), ..self })
     }
 }

@@ -1,6 +1,5 @@
 //! Who may ask, and how much.
 
-pub(crate) mod application;
 pub(crate) mod limits;
 pub(crate) mod origins;
 pub(crate) mod tokens;

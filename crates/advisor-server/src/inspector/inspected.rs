@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use advisor_core::{
-    AdvisorChain, AdvisorInfo, CallRunner, ChatModel, ChatRequest, ChatResponse, Chunk, ChunkStream,
-    ConversationKey, PendingCalls, Placement, Result, SchemaSupport, StreamAdvisor, Tool, ToolDefinition,
-    ToolError, ToolInvocation, ToolOutput, ToolSet, async_trait,
+    AdvisorChain, AdvisorInfo, CallRunner, ChatModel, ChatRequest, Chunk, ChunkStream, ConversationKey,
+    PendingCalls, Placement, Result, SchemaSupport, StreamAdvisor, Tool, ToolDefinition, ToolError,
+    ToolInvocation, ToolOutput, ToolSet, async_trait,
 };
 use chat_memory_advisor::store::{
     Batch, ConversationStore, Entry, EntryId, Leases, Page, ReadRange, Result as StoreResult, Snapshot,
@@ -17,55 +17,46 @@ use crate::inspector::Inspector;
 use crate::inspector::journal::TurnJournal;
 
 /// One way through an advisor or the model, from the request to the end of the answer.
-pub(super) struct Pass {
+struct Pass {
     journal: TurnJournal,
-    part: Part,
+    /// The name of the advisor. Without one, it is the model.
+    advisor: Option<String>,
+    round: u32,
     chunks: u64,
     has_ended: bool,
 }
 
-/// The part of a chain that is passed.
-pub(super) enum Part {
-    Advisor(String),
-    Model { round: u32 },
-}
-
 impl Pass {
     /// Records that the part is asked.
-    pub(super) fn begin(journal: TurnJournal, part: Part) -> Self {
-        let label = match &part {
-            Part::Advisor(name) => format!("advisor.enter {name}"),
-            Part::Model { round } => format!("model.ask r{round}"),
-        };
-        journal.record(label, Value::Null);
-        Self { journal, part, chunks: 0, has_ended: false }
+    fn begin(journal: TurnJournal, advisor: Option<String>, round: u32) -> Self {
+        let pass = Self { journal, advisor, round, chunks: 0, has_ended: false };
+        match &pass.advisor {
+            Some(name) => pass.journal.record(format!("advisor.enter {name}"), Value::Null),
+            None => pass.journal.record(format!("model.ask r{round}"), Value::Null),
+        }
+        pass
     }
 
     /// Takes note of a chunk that comes out.
-    pub(super) fn see(&mut self, chunk: &Chunk) {
+    fn see(&mut self, chunk: &Chunk) {
         if let Chunk::Completed(response) = chunk {
-            return self.complete(response);
+            self.has_ended = true;
+            let of_advisor = |name| format!("advisor.completed {name} r{}", response.round());
+            let label =
+                self.advisor.as_ref().map_or_else(|| format!("model.end r{}", self.round), of_advisor);
+            self.journal.record(label, json!({"chunks": self.chunks}));
+            if let (None, Some(usage)) = (&self.advisor, response.usage()) {
+                let tokens =
+                    json!({"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens});
+                self.journal.record(format!("usage r{}", self.round), tokens);
+            }
+            return;
         }
         self.chunks += 1;
         if self.chunks == 1 {
-            let label = match &self.part {
-                Part::Advisor(name) => format!("advisor.first_chunk {name} r{}", chunk.round()),
-                Part::Model { round } => format!("model.first_chunk r{round}"),
-            };
-            self.journal.record(label, Value::Null);
-        }
-    }
-
-    fn complete(&mut self, response: &ChatResponse) {
-        self.has_ended = true;
-        let label = match &self.part {
-            Part::Advisor(name) => format!("advisor.completed {name} r{}", response.round()),
-            Part::Model { round } => format!("model.end r{round}"),
-        };
-        self.journal.record(label, json!({"chunks": self.chunks}));
-        if let (Part::Model { round }, Some(usage)) = (&self.part, response.usage()) {
-            let tokens = json!({"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens});
-            self.journal.record(format!("usage r{round}"), tokens);
+            let of_advisor = |name| format!("advisor.first_chunk {name} r{}", chunk.round());
+            let of_model = || format!("model.first_chunk r{}", self.round);
+            self.journal.record(self.advisor.as_ref().map_or_else(of_model, of_advisor), Value::Null);
         }
     }
 }
@@ -74,10 +65,8 @@ impl Pass {
 impl Drop for Pass {
     fn drop(&mut self) {
         if !self.has_ended {
-            let label = match &self.part {
-                Part::Advisor(name) => format!("advisor.drop {name}"),
-                Part::Model { round } => format!("model.drop r{round}"),
-            };
+            let of_model = || format!("model.drop r{}", self.round);
+            let label = self.advisor.as_ref().map_or_else(of_model, |name| format!("advisor.drop {name}"));
             self.journal.record(label, Value::Null);
         }
     }
@@ -120,7 +109,7 @@ impl StreamAdvisor for Inspected {
         let Some(journal) = TurnJournal::from_turn(&request.turn) else {
             return advisor.advise_stream(request, next).await;
         };
-        let mut pass = Pass::begin(journal, Part::Advisor(self.name().to_owned()));
+        let mut pass = Pass::begin(journal, Some(self.name().to_owned()), request.round);
         let stream = advisor.advise_stream(request, next).await?;
         // Observers see `Completed` after all work inside, that of this advisor included.
         Ok(stream.inspect_chunks(move |chunk| pass.see(chunk)))
@@ -137,7 +126,7 @@ impl ChatModel for InspectedModel {
         let Some(journal) = TurnJournal::from_turn(&request.turn) else {
             return self.0.stream(request).await;
         };
-        let mut pass = Pass::begin(journal, Part::Model { round: request.round });
+        let mut pass = Pass::begin(journal, None, request.round);
         let stream = self.0.stream(request).await?;
         Ok(stream.inspect_chunks(move |chunk| pass.see(chunk)))
     }
@@ -178,14 +167,8 @@ impl Tool for InspectedTool {
 
 /// A store whose appends are recorded, once the wrapped store has acknowledged them.
 pub(super) struct InspectedStore<S> {
-    store: S,
-    inspector: Inspector,
-}
-
-impl<S> InspectedStore<S> {
-    pub(super) fn new(store: S, inspector: Inspector) -> Self {
-        Self { store, inspector }
-    }
+    pub(super) store: S,
+    pub(super) inspector: Inspector,
 }
 
 #[deny(clippy::missing_trait_methods)]

@@ -4,7 +4,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use advisor_core::{JSON_VERSION, Turn};
-use serde::Serialize;
 use serde_json::{Value, json};
 
 /// The events of one journal. Later ones are not kept, and [`CUT`] stands in their place.
@@ -17,25 +16,14 @@ const CUT: &str = "journal.cut";
 ///
 /// Its JSON form and its labels are those of the testkit's journal, see `docs/json.md`.
 #[derive(Clone)]
-pub(crate) struct TurnJournal(Arc<Shared>);
-
-struct Shared {
+pub(crate) struct TurnJournal {
     begin: Instant,
-    events: Mutex<Vec<Event>>,
-}
-
-#[derive(Serialize)]
-struct Event {
-    label: String,
-    /// The milliseconds since the turn began.
-    at_ms: u64,
-    #[serde(default, skip_serializing_if = "Value::is_null")]
-    fields: Value,
+    events: Arc<Mutex<Vec<Value>>>,
 }
 
 impl TurnJournal {
     pub(crate) fn new() -> Self {
-        Self(Arc::new(Shared { begin: Instant::now(), events: Mutex::default() }))
+        Self { begin: Instant::now(), events: Arc::default() }
     }
 
     /// Returns the journal of a turn, if it has one.
@@ -45,19 +33,23 @@ impl TurnJournal {
 
     /// Appends an event.
     pub(crate) fn record(&self, label: impl Into<String>, fields: Value) {
-        let mut events = self.0.events.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
         // Read under the lock, so that later events have later times.
-        let at_ms = u64::try_from(self.0.begin.elapsed().as_millis()).unwrap_or(u64::MAX);
-        match events.len() {
-            ..EVENTS => events.push(Event { label: label.into(), at_ms, fields }),
-            EVENTS => events.push(Event { label: CUT.into(), at_ms, fields: Value::Null }),
-            _ => {}
+        let at_ms = u64::try_from(self.begin.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let mut event = match events.len() {
+            ..EVENTS => json!({"label": label.into(), "at_ms": at_ms, "fields": fields}),
+            EVENTS => json!({"label": CUT, "at_ms": at_ms}),
+            _ => return,
+        };
+        if let Some(event) = event.as_object_mut() {
+            event.retain(|_, value| !value.is_null());
         }
+        events.push(event);
     }
 
     /// Returns the events so far, in the JSON form of a journal.
     pub(crate) fn written(&self) -> Value {
-        let events = self.0.events.lock().unwrap_or_else(PoisonError::into_inner);
+        let events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
         json!({"version": JSON_VERSION, "events": *events})
     }
 }

@@ -3,19 +3,16 @@
 mod inspected;
 pub(crate) mod journal;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use advisor_core::{ChatClient, ConversationKey, Result, Tool, ToolSet, TurnId};
 use chat_memory_advisor::store::ConversationStore;
 use serde_json::Value;
 
 use self::journal::TurnJournal;
-use crate::inspector::inspected::Inspected;
-use crate::inspector::inspected::InspectedModel;
-use crate::inspector::inspected::InspectedStore;
-use crate::inspector::inspected::InspectedTool;
+use crate::inspector::inspected::{Inspected, InspectedModel, InspectedStore, InspectedTool};
 
 /// The number of turns whose journals are kept. The oldest go first.
 const TURNS: usize = 128;
@@ -41,14 +38,7 @@ const TURNS: usize = 128;
 /// # Ok(()) }
 /// ```
 #[derive(Clone, Default)]
-pub struct Inspector(Arc<Mutex<Journals>>);
-
-#[derive(Default)]
-struct Journals {
-    journals: HashMap<Key, TurnJournal>,
-    /// The keys in the order of their turns.
-    order: VecDeque<Key>,
-}
+pub struct Inspector(Arc<Mutex<VecDeque<(Key, TurnJournal)>>>);
 
 type Key = (ConversationKey, TurnId);
 
@@ -61,7 +51,7 @@ impl Inspector {
 
     /// Wraps the store of memory, so that its writes are recorded once they are acknowledged.
     pub fn store<S: ConversationStore>(&self, store: S) -> impl ConversationStore + use<S> {
-        InspectedStore::new(store, self.clone())
+        InspectedStore { store, inspector: self.clone() }
     }
 
     /// Returns a client whose advisors, model and tools are recorded.
@@ -79,21 +69,26 @@ impl Inspector {
     pub(crate) fn begin(&self, key: &Key) -> TurnJournal {
         let journal = TurnJournal::new();
         journal.record(format!("turn.start {}", key.1), Value::Null);
-        let mut journals = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if journals.journals.insert(key.clone(), journal.clone()).is_none() {
-            journals.order.push_back(key.clone());
-        }
-        if journals.order.len() > TURNS
-            && let Some(oldest) = journals.order.pop_front()
-        {
-            journals.journals.remove(&oldest);
-        }
+        let mut journals = self.lock();
+        journals.retain(|(of, _)| of != key);
+        journals.truncate(TURNS - 1);
+        journals.push_front((key.clone(), journal.clone()));
         journal
     }
 
     /// Returns the journal of a turn, if it is kept.
     pub(crate) fn find(&self, key: &Key) -> Option<TurnJournal> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).journals.get(key).cloned()
+        self.lock().iter().find(|(of, _)| of == key).map(|(_, journal)| journal.clone())
+    }
+
+    /// Removes the journals of a conversation.
+    pub(crate) fn forget(&self, conversation: &ConversationKey) {
+        self.lock().retain(|((of, _), _)| of != conversation);
+    }
+
+    /// The journals, that of the newest turn first.
+    fn lock(&self) -> MutexGuard<'_, VecDeque<(Key, TurnJournal)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

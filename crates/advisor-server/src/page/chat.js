@@ -5,7 +5,7 @@ import { Approval } from "./approval.js";
 import { api, conversationPath } from "./api.js";
 import { $, announce, save, showEnd } from "./dom.js";
 import { MOST_TRIES, Reading, follow, persist, submit, wait } from "./events.js";
-import { eventsOf, offerEarlier, read, readIfStored, readWaiting, update } from "./history.js";
+import { eventsOf, lines, offerEarlier, read, readIfStored, readWaiting, update } from "./history.js";
 import { newId } from "./ids.js";
 import { UserMessage } from "./user_message.js";
 
@@ -180,8 +180,7 @@ export class Chat {
   /** Saves the messages as a file, one a line. */
   async export() {
     try {
-      const response = await api(conversationPath(this.id, "/export?view=page"));
-      save("conversation.ndjson", await response.blob());
+      save("conversation.ndjson", await lines(this.id));
     } catch (error) {
       this.#fail(error);
     }

@@ -12,6 +12,18 @@ export const read = (id, { before, signal } = {}) => {
   return apiJson(conversationPath(id, `?view=page${query}`), signal);
 };
 
+/** Reads all messages of a conversation, oldest first, as lines of JSON. */
+export const lines = async (id) => {
+  const pages = [];
+  let before = null;
+  do {
+    const page = await read(id, { before });
+    pages.push(page.messages.map((message) => `${JSON.stringify(message)}\n`).join(""));
+    before = page.before;
+  } while (before);
+  return new Blob(pages.reverse(), { type: "application/x-ndjson" });
+};
+
 /** Reads the last turns of a conversation that may not exist yet. Then it has no messages. */
 export const readIfStored = (id, { signal }) =>
   read(id, { signal }).catch((error) => (error.status === 404 ? { messages: [] } : Promise.reject(error)));

@@ -13,7 +13,7 @@ let asked = 0;
 /** Reads a page of the list: the first one, or that behind a conversation. */
 const read = (after) => {
   const query = after === null ? "" : `&after=${encodeURIComponent(after)}`;
-  return apiJson(`api/conversations?view=page&order=desc${query}`);
+  return apiJson(`api/conversations?view=page${query}`);
 };
 
 /** Reads the first page again. Without an answer, the list stays as it is. Returns the title of the current one. */

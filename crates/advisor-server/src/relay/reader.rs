@@ -6,11 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use advisor_core::{Chunk, ConversationKey, Error, ErrorKind, Result, StreamItem, Text, TurnId};
+use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use futures::{StreamExt, stream};
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::relay::{Appended, Begun, RelayError, RunBatch, RunPage, RunState, TurnRelay, TurnRun};
+use crate::relay::{RelayError, RunState, TurnRelay, TurnRun};
 use crate::shared_turn::ReaderError;
 
 /// The timeout of a call that no request waits for.
@@ -33,42 +34,13 @@ impl RelayLink {
         Self { relay: Arc::clone(&self.relay), timeout: BACKGROUND_TIMEOUT }
     }
 
-    pub(crate) async fn begin(&self, run: &TurnRun) -> Result<Begun> {
-        self.bounded(self.relay.begin(run)).await
-    }
-
-    pub(crate) async fn release(&self, run: &TurnRun) -> Result<()> {
-        self.bounded(self.relay.release(run)).await
-    }
-
-    pub(crate) async fn append(&self, run: &TurnRun, batch: &RunBatch) -> Result<Appended> {
-        self.bounded(self.relay.append(run, batch)).await
-    }
-
-    pub(crate) async fn read(
-        &self,
-        conversation: &ConversationKey,
-        turn: &TurnId,
-        from: u64,
-    ) -> Result<Option<RunPage>> {
-        self.bounded(self.relay.read(conversation, turn, from)).await
-    }
-
-    pub(crate) async fn running(&self, conversation: &ConversationKey) -> Result<Vec<TurnId>> {
-        self.bounded(self.relay.running(conversation)).await
-    }
-
-    pub(crate) async fn stop(&self, conversation: &ConversationKey, turn: &TurnId) -> Result<()> {
-        self.bounded(self.relay.stop(conversation, turn)).await
-    }
-
-    pub(crate) async fn forget(&self, conversation: &ConversationKey) -> Result<()> {
-        self.bounded(self.relay.forget(conversation)).await
-    }
-
-    async fn bounded<T>(&self, call: impl Future<Output = Result<T, RelayError>>) -> Result<T> {
+    /// Calls the relay.
+    pub(crate) async fn ask<'a, T>(
+        &'a self,
+        call: impl FnOnce(&'a dyn TurnRelay) -> BoxFuture<'a, Result<T, RelayError>>,
+    ) -> Result<T> {
         let late = |_| RelayError::new("it did not answer in time");
-        Ok(timeout(self.timeout, call).await.map_err(late).flatten()?)
+        Ok(timeout(self.timeout, call(&*self.relay)).await.map_err(late).flatten()?)
     }
 }
 
@@ -98,13 +70,7 @@ struct RemoteReader {
     found: VecDeque<(u64, String)>,
     /// The time of the last answer of the relay.
     answered: Instant,
-    progress: Progress,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Progress {
-    Reading,
-    Ended,
+    has_ended: bool,
 }
 
 /// Returns a reader of a turn from its beginning. `None` if the relay does not know the turn.
@@ -113,7 +79,7 @@ pub(crate) async fn read_remote(
     conversation: &ConversationKey,
     turn: &TurnId,
 ) -> Result<Option<TurnReading>> {
-    let Some(page) = link.read(conversation, turn, 0).await? else { return Ok(None) };
+    let Some(page) = link.ask(|relay| relay.read(conversation, turn, 0)).await? else { return Ok(None) };
     let reader = RemoteReader {
         link: link.with_background_timeout(),
         conversation: conversation.clone(),
@@ -122,7 +88,7 @@ pub(crate) async fn read_remote(
         next: 0,
         found: page.items.into(),
         answered: Instant::now(),
-        progress: Progress::Reading,
+        has_ended: false,
     };
     let chunks = stream::unfold(reader, |mut reader| async move {
         let item = reader.next().await?;
@@ -133,21 +99,19 @@ pub(crate) async fn read_remote(
 
 impl RemoteReader {
     async fn next(&mut self) -> Option<Result<Chunk, ReaderError>> {
-        while self.progress == Progress::Reading {
+        while !self.has_ended {
             let item = match self.found.pop_front() {
                 Some((number, item)) => self.item(number, &item),
                 None => self.read_more().await,
             };
             match item {
                 Ok(Some(chunk)) => {
-                    if chunk.completed().is_some() {
-                        self.progress = Progress::Ended;
-                    }
+                    self.has_ended = chunk.completed().is_some();
                     return Some(Ok(chunk));
                 }
                 Ok(None) => {}
                 Err(error) => {
-                    self.progress = Progress::Ended;
+                    self.has_ended = true;
                     return Some(Err(error));
                 }
             }
@@ -171,7 +135,8 @@ impl RemoteReader {
 
     /// Asks for further items. If there are none yet, it waits before the next question.
     async fn read_more(&mut self) -> Result<Option<Chunk>, ReaderError> {
-        let page = match self.link.read(&self.conversation, &self.turn, self.next).await {
+        let read = self.link.ask(|relay| relay.read(&self.conversation, &self.turn, self.next)).await;
+        let page = match read {
             Ok(page) => page,
             Err(_) if self.answered.elapsed() < TurnRun::OWNER_TTL => {
                 sleep(POLL_INTERVAL).await;
@@ -185,7 +150,7 @@ impl RemoteReader {
         match page.state {
             _ if !self.found.is_empty() => {}
             RunState::Running => sleep(POLL_INTERVAL).await,
-            RunState::Ended => self.progress = Progress::Ended,
+            RunState::Ended => self.has_ended = true,
             RunState::Interrupted => return Err(interrupted()),
         }
         Ok(None)

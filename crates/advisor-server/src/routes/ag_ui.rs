@@ -1,7 +1,7 @@
 //! The route of AG-UI.
 
-use advisor_core::{Text, ToolResult};
-use advisor_sse::{AgUi, ApprovalId, Frames};
+use advisor_core::ToolResult;
+use advisor_sse::{AgUi, Frames};
 use axum::extract::State;
 use axum::response::Response;
 use serde::Deserialize;
@@ -13,10 +13,8 @@ use super::input::{JsonBody, null_is_absent};
 use super::v1::without_tools;
 use crate::ChatServer;
 use crate::refusal::Refusal;
-use crate::routes::ask::answers::ShownCall;
-use crate::routes::ask::answers::{ShowsEnds, WithEnds};
-use crate::routes::ask::headers::Asking;
-use crate::routes::ask::headers::CallSuffix;
+use crate::routes::ask::answers::{ShownCall, ShowsEnds, WithEnds};
+use crate::routes::ask::headers::{Asking, CallSuffix};
 use crate::routes::input::User;
 use crate::turns::body::streamed;
 use crate::turns::run::OnDisconnect;
@@ -146,15 +144,11 @@ pub(super) async fn ask(
         None => encoder,
     };
     let (encoder, turn) = WithEnds::new(encoder, decided, turn, &server, &question);
-    Ok(question.named(streamed(turn, encoder, Frames::new(), user.request()).await?))
+    Ok(question.named(streamed(turn, encoder, Frames::new(), &user.request).await?))
 }
 
 impl ShowsEnds for AgUi {
     fn show_end(&mut self, call: &str, result: &ToolResult, frames: &mut Frames) {
         self.earlier_result(call, result, frames);
-    }
-
-    fn ask_again(&mut self, approval: &ApprovalId, tool: &Text) {
-        Self::ask_again(self, approval, tool);
     }
 }

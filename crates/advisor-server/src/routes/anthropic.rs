@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::ask::content::{Content, SentMessage, SentResult};
 use super::ask::settings::Api;
-use super::input::{JsonBody, User, null_is_absent};
+use super::input::{JsonBody, User};
 use super::v1::{ApiFields, ChatMessage, answered, info, listed_question};
 use crate::ChatServer;
 use crate::refusal::Refusal;
@@ -19,16 +19,8 @@ use crate::refusal::Refusal;
 pub(super) struct Body {
     messages: Vec<ChatMessage>,
     system: Option<Value>,
-    #[serde(default, deserialize_with = "null_is_absent")]
-    metadata: Metadata,
     #[serde(flatten)]
     api: ApiFields,
-}
-
-#[derive(Debug, Default, Deserialize)]
-struct Metadata {
-    /// The end user. It names the conversation only if the server is set so, and no header does.
-    user_id: Option<String>,
 }
 
 pub(super) async fn ask(
@@ -43,8 +35,7 @@ pub(super) async fn ask(
         return Err(Refusal::bad_request("a system prompt is not accepted: the chain has its own"));
     }
     let messages = body.messages.into_iter().flat_map(read).collect();
-    let question =
-        listed_question(&server, &user, &headers, body.metadata.user_id.as_ref(), messages).await?;
+    let question = listed_question(&server, &user, &headers, messages).await?;
     let encoder = AnthropicMessages::new(info(&server, format!("msg_{}", question.turn)));
     answered(&server, &user, &question, stream, encoder, message).await
 }

@@ -1,7 +1,9 @@
 //! Calls that wait for an approval, as a conversation shows them, and the decisions of users in the body of a request.
 
-use advisor_core::{CallKey, ClientSideCall, ConversationKey, Decision, ToolCall};
-use serde::{Deserialize, Serialize};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use advisor_core::{CallKey, ClientSideCall, ConversationKey, Decision, Verdict};
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::ChatServer;
@@ -29,10 +31,10 @@ pub(in crate::routes) async fn waiting(
     user: &User,
     conversation: &ConversationKey,
 ) -> Result<Vec<WaitingCall>, Refusal> {
-    if !server.takes_decisions() {
+    if !server.takes_decisions {
         return Ok(Vec::new());
     }
-    let open = server.memory().client_side_calls(conversation).await;
+    let open = server.memory.client_side_calls(conversation).await;
     let open = open.map_err(|error| Refusal::from(&error))?;
     if open.is_empty() {
         return Ok(Vec::new());
@@ -49,7 +51,7 @@ pub(in crate::routes) async fn waiting(
 }
 
 impl WaitingCall {
-    /// Returns `None` for a call of an older version, which has no key.
+    /// Returns `None` for a call without a key, about which nobody can decide.
     fn new(open: ClientSideCall) -> Option<Self> {
         let key = open.key?;
         let (tool, arguments) = (open.call.name.to_string(), open.call.arguments.to_string());
@@ -57,69 +59,35 @@ impl WaitingCall {
     }
 }
 
-/// A decision about a call that waits, bound to the arguments that the person has seen: the JSON form of [`Decision`].
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(in crate::routes) struct SentDecision {
-    /// The key of the call, as it was shown.
-    key: CallKey,
-    tool: String,
-    arguments: String,
-    verdict: SentVerdict,
-    /// The Unix time in seconds from which on the decision is no longer valid. Without one, an approval is valid for an
-    /// hour.
-    expires_at: Option<u64>,
-}
+/// The time for which an approval is valid, unless its request says otherwise.
+const LIFETIME: Duration = Duration::from_secs(60 * 60);
 
-/// A verdict: the call runs, it runs with other arguments (an object, or its JSON text), or the model reads why it does not.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum SentVerdict {
-    Approved,
-    ApprovedWith(Value),
-    Denied(String),
-}
-
-impl SentDecision {
-    /// Returns other arguments that are JSON text: no values of the body.
-    fn arguments_in_text(&self) -> Option<&[u8]> {
-        match &self.verdict {
-            SentVerdict::ApprovedWith(Value::String(text)) => Some(text.as_bytes()),
-            _ => None,
-        }
-    }
-
-    fn read(self) -> Result<Decision, Refusal> {
-        let bad = |error: advisor_core::Error| Refusal::bad_request(error.to_string());
-        let open = ClientSideCall::new(Some(self.key), ToolCall::new("", self.tool, self.arguments.as_str()));
-        let decision = match self.verdict {
-            SentVerdict::Approved => open.approve(),
-            SentVerdict::ApprovedWith(Value::String(text)) => {
-                let arguments = serde_json::from_str(&text);
-                let unread =
-                    |error| Refusal::bad_request(format!("the arguments are no valid JSON: {error}"));
-                open.approve_with(arguments.map_err(unread)?)
-            }
-            SentVerdict::ApprovedWith(arguments) => open.approve_with(arguments),
-            SentVerdict::Denied(reason) => open.deny(reason),
-        };
-        let mut decision = decision.map_err(bad)?;
-        decision.expires_at = self.expires_at.or(decision.expires_at);
-        Ok(decision)
-    }
-}
-
-/// Reads the decisions of a request.
+/// Completes the decisions of a request: other arguments may be JSON text, and each expires.
 ///
 /// # Errors
-/// If the server takes none, and for arguments of more values than a body may have.
+/// If the server takes none, for arguments that are no JSON, and for arguments of more values than a body may have.
 pub(in crate::routes) fn decisions(
     server: &ChatServer,
-    sent: Option<Vec<SentDecision>>,
+    sent: Option<Vec<Decision>>,
 ) -> Result<Option<Vec<Decision>>, Refusal> {
-    if sent.is_some() && !server.takes_decisions() {
+    if sent.is_some() && !server.takes_decisions {
         return Err(Refusal::forbidden_decision());
     }
-    check_values(sent.iter().flatten().filter_map(SentDecision::arguments_in_text))?;
-    sent.map(|sent| sent.into_iter().map(SentDecision::read).collect()).transpose()
+    let in_text = |decision: &Decision| match &decision.verdict {
+        Verdict::ApprovedWith(Value::String(text)) => Some(text.clone()),
+        _ => None,
+    };
+    let texts: Vec<_> = sent.iter().flatten().filter_map(in_text).collect();
+    check_values(texts.iter().map(String::as_bytes))?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let completed = |mut decision: Decision| {
+        if let Some(text) = in_text(&decision) {
+            let arguments = serde_json::from_str(&text);
+            let unread = |error| Refusal::bad_request(format!("the arguments are no valid JSON: {error}"));
+            decision.verdict = Verdict::ApprovedWith(arguments.map_err(unread)?);
+        }
+        decision.expires_at.get_or_insert(now.saturating_add(LIFETIME.as_secs()));
+        Ok(decision)
+    };
+    sent.map(|sent| sent.into_iter().map(completed).collect()).transpose()
 }

@@ -12,19 +12,17 @@ pub(super) mod settings;
 use advisor_core::{ConversationKey, Decision, Message, MessageContent, Prompt, Role, TurnId, TurnStream};
 use axum::http::HeaderValue;
 use axum::response::Response;
-use chat_memory_advisor::store::{EntryId, ReadRange};
+use chat_memory_advisor::store::{Entry, EntryId, ReadRange};
 use chat_memory_advisor::{ForkPoint, MemoryReceipt, StoreError};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use self::answers::SentApproval;
 use crate::ChatServer;
-use crate::access::application::RequestPrompt;
 use crate::refusal::Refusal;
 use crate::relay::reader::TurnReading;
 use crate::routes::input::User;
-use crate::turns::run::OnDisconnect;
-use crate::turns::run::Said;
+use crate::turns::run::{OnDisconnect, Said};
 use crate::turns::{Asked, IdOrigin};
 
 /// The entries of a conversation that are read at once.
@@ -34,7 +32,6 @@ const PAGE: usize = 8;
 const RECENT_TURNS: usize = 16;
 
 /// The request of a client, of any protocol.
-#[derive(Debug)]
 pub(super) struct Question {
     pub(super) conversation: ConversationKey,
     pub(super) turn: TurnId,
@@ -48,7 +45,7 @@ pub(super) struct Question {
     fork_point: Option<ForkPoint>,
     /// The earlier turn that the client names.
     earlier: Option<EarlierTurn>,
-    prompt: RequestPrompt,
+    user: User,
 }
 
 /// An earlier turn, as a part of what a client asks for.
@@ -93,18 +90,16 @@ impl Question {
             None => user.conversation(TurnId::random().as_str())?,
         };
         input.retain(|message| !is_empty(message));
-        let prompt = user.request_prompt().clone();
-        let approvals = Vec::new();
         Ok(Self {
             conversation,
             turn,
             id,
             input,
             decisions,
-            approvals,
+            approvals: Vec::new(),
             fork_point: None,
             earlier: None,
-            prompt,
+            user: user.clone(),
         })
     }
 
@@ -128,8 +123,8 @@ impl Question {
     /// Returns `None` if the conversation has no such turn.
     pub(super) async fn replacing(self, server: &ChatServer, turn: &str) -> Result<Option<Self>, Refusal> {
         let turn = turn_id(turn).map_err(|error| Refusal::bad_request(error.to_string()))?;
-        let is_known = self.has_turn(server, &turn).await?;
-        Ok(is_known.then(|| Self {
+        let end = self.end_of(server, &turn).await?;
+        Ok(end.map(|_| Self {
             fork_point: Some(ForkPoint::Before(turn.clone())),
             earlier: Some(EarlierTurn::Replaced(turn)),
             ..self
@@ -144,7 +139,7 @@ impl Question {
         server: &ChatServer,
         turn: &TurnId,
     ) -> Result<Option<Self>, Refusal> {
-        let store = server.memory().store();
+        let store = server.memory.store();
         let last = store.load(&self.conversation, ReadRange::LastTurns(1)).await.map_err(failed)?;
         let earlier = Some(EarlierTurn::Continued(turn.clone()));
         let is_repeated = self.id == IdOrigin::Memory;
@@ -155,38 +150,26 @@ impl Question {
         Ok(end.map(|end| Self { fork_point: Some(ForkPoint::After(end)), earlier, ..self }))
     }
 
-    /// Returns the last entry of a turn, on any branch.
+    /// Returns the last entry of a turn, on any branch. A turn that is not one of the last ones is searched from the
+    /// beginning of the log.
     async fn end_of(&self, server: &ChatServer, turn: &TurnId) -> Result<Option<EntryId>, Refusal> {
-        let _place = server.stored_reads().begin().await?;
-        let (store, mut after, mut end) = (server.memory().store(), EntryId::BEGINNING, None);
+        let _place = server.stored_reads.begin().await?;
+        let end_in = |entries: &[Entry]| {
+            entries.iter().rfind(|entry| &entry.turn == turn).map(|entry| EntryId::new(entry.seq))
+        };
+        let store = server.memory.store();
+        let recent =
+            store.load(&self.conversation, ReadRange::LastTurns(RECENT_TURNS)).await.map_err(failed)?;
+        let (mut after, mut end) = (EntryId::BEGINNING, end_in(&recent.entries));
+        if end.is_some() {
+            return Ok(end);
+        }
         loop {
             let page = store.read(&self.conversation, after, PAGE).await.map_err(failed)?;
-            end = page.iter().rfind(|entry| &entry.turn == turn).map(|entry| EntryId::new(entry.seq)).or(end);
+            end = end_in(&page).or(end);
             match page.last() {
                 Some(last) if page.len() == PAGE => after = EntryId::new(last.seq),
                 _ => return Ok(end),
-            }
-        }
-    }
-
-    /// Checks whether the conversation has a turn, on any branch. A turn that is not one of the last ones is searched
-    /// from the beginning of the log.
-    async fn has_turn(&self, server: &ChatServer, turn: &TurnId) -> Result<bool, Refusal> {
-        let _place = server.stored_reads().begin().await?;
-        let (store, mut after) = (server.memory().store(), EntryId::BEGINNING);
-        let last =
-            store.load(&self.conversation, ReadRange::LastTurns(RECENT_TURNS)).await.map_err(failed)?;
-        if last.entries.iter().any(|entry| &entry.turn == turn) {
-            return Ok(true);
-        }
-        loop {
-            let page = store.read(&self.conversation, after, PAGE).await.map_err(failed)?;
-            if page.iter().any(|entry| &entry.turn == turn) {
-                return Ok(true);
-            }
-            match page.last() {
-                Some(last) if page.len() == PAGE => after = EntryId::new(last.seq),
-                _ => return Ok(false),
             }
         }
     }
@@ -207,10 +190,10 @@ impl Question {
         let said: Vec<_> = said.collect();
         let asked = Asked { key: &key, id: self.id, input: &input, said: &said, on_disconnect };
         let prepare = || {
-            let prompt = self.prompt.of(server.client()).clone();
+            let prompt = self.user.prompt(server).clone();
             |receipt| self.stream(server, prompt, receipt)
         };
-        server.turns().start(&asked, prepare).await
+        server.turns.start(&asked, prepare).await
     }
 
     /// Returns the digest that requests with the same input have. An approval expires later if it is sent again, so its
@@ -235,7 +218,7 @@ impl Question {
             Some(decisions) => prompt.resume(decisions),
             None => prompt,
         };
-        let prompt = match server.inspector() {
+        let prompt = match server.inspector.as_ref() {
             Some(inspector) => prompt.extension(inspector.begin(&self.key())),
             None => prompt,
         };

@@ -1,6 +1,6 @@
 //! The routes of the server's own protocols: a new turn as events or as chunks, and joining one that runs.
 
-use advisor_core::{Message, TurnId};
+use advisor_core::{Decision, Message, TurnId};
 use advisor_sse::{EventId, Frames, JsonLines};
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
@@ -10,10 +10,10 @@ use serde::Deserialize;
 
 use crate::ChatServer;
 use crate::refusal::Refusal;
-use crate::routes::approvals::{SentDecision, decisions};
+use crate::routes::approvals::decisions;
 use crate::routes::ask::Question;
 use crate::routes::ask::headers::{header, on_disconnect};
-use crate::routes::input::{JsonBody, NoParameters, Parameters, User};
+use crate::routes::input::{JsonBody, Parameters, User};
 use crate::routes::page::events::Wanted;
 use crate::turns::body::streamed;
 use crate::turns::run::OnDisconnect;
@@ -30,7 +30,7 @@ pub(super) struct Body {
     /// The id of an earlier turn that this one replaces: edited, or answered again.
     replaces: Option<String>,
     /// The decisions about all calls that wait, if the server takes them.
-    decisions: Option<Vec<SentDecision>>,
+    decisions: Option<Vec<Decision>>,
 }
 
 /// Streams a turn as events of the chat page.
@@ -44,7 +44,7 @@ pub(super) async fn ask(
     let question = question(&server, &user, &headers, body).await?;
     let turn = question.start(&server, on_disconnect(&headers)?).await?;
     let (encoder, frames) = (wanted.view.encoder(), Frames::new().with_ids(question.turn.as_str()));
-    Ok(question.named(streamed(turn, encoder, frames, user.request()).await?))
+    Ok(question.named(streamed(turn, encoder, frames, &user.request).await?))
 }
 
 async fn question(
@@ -87,14 +87,14 @@ pub(super) async fn resume(
             let turn = TurnId::new(turn);
             Some(turn.map_err(|error| Refusal::bad_request(error.to_string()))?)
         }
-        None => server.turns().running(&key).await?,
+        None => server.turns.running(&key).await?,
     };
     let last_event = header(&headers, "last-event-id")?;
     let Some(turn) = turn else { return Ok(StatusCode::NO_CONTENT.into_response()) };
     let frames = frames(last_event, &turn)?;
-    let turn = server.turns().join(&(key, turn)).await?;
+    let turn = server.turns.join(&(key, turn)).await?;
     let Some(turn) = turn else { return Ok(StatusCode::NO_CONTENT.into_response()) };
-    streamed(turn, wanted.view.encoder(), frames, user.request()).await
+    streamed(turn, wanted.view.encoder(), frames, &user.request).await
 }
 
 /// Returns frames of a turn, behind the last one that the client has received. An event of another turn says nothing about
@@ -117,11 +117,10 @@ fn frames(last_event: Option<&str>, turn: &TurnId) -> Result<Frames, Refusal> {
 pub(super) async fn ask_chunks(
     State(server): State<ChatServer>,
     user: User,
-    _: Parameters<NoParameters>,
     headers: HeaderMap,
     JsonBody(body): JsonBody<Body>,
 ) -> Result<Response, Refusal> {
     let question = question(&server, &user, &headers, body).await?;
     let turn = question.start(&server, OnDisconnect::Stop).await?;
-    Ok(question.named(streamed(turn, JsonLines, Frames::new(), user.request()).await?))
+    Ok(question.named(streamed(turn, JsonLines, Frames::new(), &user.request).await?))
 }

@@ -1,27 +1,25 @@
 //! Lists conversations, reads one in pages of turns, deletes and stops.
 
-pub(super) mod export;
 pub(super) mod shown;
 pub(super) mod stored_page;
 
-use std::num::NonZeroU64;
+use std::num::{NonZeroU64, NonZeroUsize};
 
-use advisor_core::{ConversationKey, Message, Role};
+use advisor_core::{ConversationKey, Message, Role, TurnId};
 use axum::Json;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
 use chat_memory_advisor::store::{EntryId, ListOrder, Page};
 use futures::{StreamExt, stream};
-use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
+use serde::Deserialize;
+use serde_json::{Value, json};
 
 use crate::ChatServer;
 use crate::refusal::Refusal;
-use crate::routes::approvals::{WaitingCall, waiting};
-use crate::routes::conversations::stored_page::{StoredPage, TurnLimit, WrittenPage};
-use crate::routes::input::{NoParameters, Parameters, User};
+use crate::routes::approvals::waiting;
+use crate::routes::conversations::stored_page::{StoredPage, written};
+use crate::routes::input::{Parameters, User};
 use crate::routes::page::events::View;
 
 /// The most conversations in one answer.
@@ -41,154 +39,105 @@ pub(super) struct ListQuery {
     /// The last id of the page before.
     after: Option<String>,
     #[serde(default)]
-    order: Order,
-    #[serde(default)]
     view: View,
-}
-
-/// The order of the ids in a list.
-#[derive(Debug, Clone, Copy, Default, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Order {
-    #[default]
-    Asc,
-    Desc,
-}
-
-impl From<Order> for ListOrder {
-    fn from(order: Order) -> Self {
-        match order {
-            Order::Asc => Self::Ascending,
-            Order::Desc => Self::Descending,
-        }
-    }
-}
-
-/// A page of conversations.
-#[derive(Debug, Serialize)]
-pub(super) struct Listed {
-    conversations: Vec<ListedConversation>,
-    /// The value of `after` for the next page, if there is one.
-    next: Option<String>,
 }
 
 /// The query of a conversation.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ReadQuery {
-    #[serde(default)]
-    limit: TurnLimit,
+    limit: Option<NonZeroUsize>,
     /// The value of `before` of a later page.
     before: Option<NonZeroU64>,
     #[serde(default)]
     view: View,
 }
 
-/// A page of the messages of a conversation.
-#[derive(Debug, Serialize)]
-pub(super) struct ShownMessages {
-    /// The messages, oldest first.
-    messages: Vec<Box<RawValue>>,
-    /// The turn that runs, if one does. Its messages end as if it had been interrupted now; its stream has its text.
-    running: Option<String>,
-    /// The value of `before` for the page before, if there is one.
-    before: Option<String>,
-    /// The calls that wait for a decision, if the server takes decisions and no turn runs. Only the newest page has them.
-    waiting: Vec<WaitingCall>,
-}
-
-/// A conversation: its id, and for the page also its title.
-#[derive(Debug, Serialize)]
-#[serde(untagged)]
-enum ListedConversation {
-    Id(String),
-    Titled {
-        id: String,
-        /// The beginning of its first message of the user, or its id.
-        title: String,
-    },
-}
-
+/// Lists conversations, the highest id first. `next` is the value of `after` for the next page, if there is one.
 pub(super) async fn list(
     State(server): State<ChatServer>,
     user: User,
     Parameters(query): Parameters<ListQuery>,
-) -> Result<Response, Refusal> {
-    let mut page = Page::first(user.tenant(), PAGE);
-    page.order = query.order.into();
+) -> Result<Json<Value>, Refusal> {
+    let mut page = Page::first(user.tenant.as_str(), PAGE);
+    page.order = ListOrder::Descending;
     if let Some(after) = &query.after {
         page.after = Some(user.conversation(after)?);
     }
-    let keys = server.memory().store().list(&page).await.map_err(|error| Refusal::from(&error.into()))?;
+    let keys = server.memory.store().list(&page).await.map_err(|error| Refusal::from(&error.into()))?;
     let last = keys.last().map(|key| key.conversation().to_owned());
     let next = last.filter(|_| keys.len() == PAGE);
-    let conversations = match query.view {
-        View::Answer => {
-            keys.iter().map(|key| ListedConversation::Id(key.conversation().to_owned())).collect()
-        }
+    let conversations: Vec<Value> = match query.view {
+        View::Answer => keys.iter().map(|key| key.conversation().into()).collect(),
         View::Page => {
-            let _place = server.stored_reads().begin().await?;
+            let _place = server.stored_reads.begin().await?;
             let titles = keys.into_iter().map(|key| titled(server.clone(), key));
             stream::iter(titles).buffered(TITLES_AT_ONCE).collect().await
         }
     };
-    Ok(Json(Listed { conversations, next }).into_response())
+    Ok(Json(json!({"conversations": conversations, "next": next})))
 }
 
-/// A conversation that cannot be read has its id as its title.
-async fn titled(server: ChatServer, key: ConversationKey) -> ListedConversation {
-    let id = key.conversation().to_owned();
-    let first =
-        server.memory().store().read(&key, EntryId::BEGINNING, FIRST_ENTRIES).await.unwrap_or_default();
+/// Returns a conversation with the beginning of its first message of the user. One that cannot be read has its id as its
+/// title.
+async fn titled(server: ChatServer, key: ConversationKey) -> Value {
+    let id = key.conversation();
+    let first = server.memory.store().read(&key, EntryId::BEGINNING, FIRST_ENTRIES).await.unwrap_or_default();
     let messages = first.iter().filter_map(|entry| entry.kind.as_message());
     let text = messages.filter(|message| message.role() == Role::User).map(Message::text).next();
     let line = text.iter().flat_map(|text| text.lines()).map(str::trim).find(|line| !line.is_empty());
-    let title = line.map_or_else(|| id.clone(), |line| line.chars().take(TITLE).collect());
-    ListedConversation::Titled { id, title }
+    let title = line.map_or_else(|| id.to_owned(), |line| line.chars().take(TITLE).collect());
+    json!({"id": id, "title": title})
 }
 
-/// Returns a page of messages: the last turns, or those before a later page.
+/// Returns a page of messages, oldest first: the last turns, or those before a later page.
+///
+/// `before` is that of the page before, if there is one. If a turn runs (`running`), its messages end as if it had been
+/// interrupted now; its stream has its text. `waiting` are the calls that wait for a decision, if the server takes decisions
+/// and no turn runs. Only the newest page has them.
 pub(super) async fn read(
     State(server): State<ChatServer>,
     user: User,
     id: Result<Path<String>, PathRejection>,
     Parameters(ReadQuery { limit, before, view }): Parameters<ReadQuery>,
-) -> Result<Response, Refusal> {
+) -> Result<Json<Value>, Refusal> {
     let key = user.conversation(&id?)?;
     let tip = before.map(|before| EntryId::new(before.get()));
     let page = StoredPage::read(&server, &key, tip, limit).await?;
-    let (turns, most) = (page.page, server.limits().page_bytes);
-    let written = page.place.work(move || WrittenPage::new(turns, view, most)).await;
-    let WrittenPage { messages, before } = written.map_err(|error| Refusal::from(&error))?;
+    let (turns, most) = (page.page, server.limits.page_bytes);
+    let written = page.place.work(move || written(turns, view, most)).await;
+    let (messages, before) = written.map_err(|error| Refusal::from(&error))?;
     let waiting = match (tip, &page.running) {
         (None, Ok(None)) => waiting(&server, &user, &key).await?,
         _ => Vec::new(),
     };
     // A turn that runs, or may run, may run these calls.
-    let waiting = match waiting.is_empty() || matches!(server.turns().running(&key).await, Ok(None)) {
+    let waiting = match waiting.is_empty() || matches!(server.turns.running(&key).await, Ok(None)) {
         true => waiting,
         false => Vec::new(),
     };
     let before = before.map(|tip| tip.to_string());
     let running = page.running.ok().flatten().map(|turn| turn.to_string());
-    Ok(Json(ShownMessages { messages, running, before, waiting }).into_response())
+    Ok(Json(json!({"messages": messages, "running": running, "before": before, "waiting": waiting})))
 }
 
 pub(super) async fn delete(
     State(server): State<ChatServer>,
     user: User,
-    _: Parameters<NoParameters>,
     id: Result<Path<String>, PathRejection>,
 ) -> Result<StatusCode, Refusal> {
     let key = user.conversation(&id?)?;
     // A turn that goes on elsewhere, since the relay fails, writes nothing after the deletion.
-    let _ = server.turns().stop(&key).await;
-    if let Some(work) = server.on_delete() {
-        work.run(&key).await.map_err(|error| Refusal::from(&error))?;
+    let _ = server.turns.stop(&key).await;
+    if let Some(work) = &server.on_delete {
+        work(key.clone()).await.map_err(|error| Refusal::from(&error))?;
     }
-    let deleted = server.memory().store().delete(&key).await;
+    let deleted = server.memory.store().delete(&key).await;
     deleted.map_err(|error| Refusal::from(&error.into()))?;
-    server.turns().forget(&key).await;
+    server.turns.forget(&key).await;
+    if let Some(inspector) = &server.inspector {
+        inspector.forget(&key);
+    }
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -196,10 +145,9 @@ pub(super) async fn delete(
 pub(super) async fn stop(
     State(server): State<ChatServer>,
     user: User,
-    _: Parameters<NoParameters>,
     id: Result<Path<String>, PathRejection>,
 ) -> Result<StatusCode, Refusal> {
-    server.turns().stop(&user.conversation(&id?)?).await?;
+    server.turns.stop(&user.conversation(&id?)?).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -207,15 +155,14 @@ pub(super) async fn stop(
 pub(super) async fn journal(
     State(server): State<ChatServer>,
     user: User,
-    _: Parameters<NoParameters>,
     path: Result<Path<(String, String)>, PathRejection>,
-) -> Result<Response, Refusal> {
+) -> Result<Json<Value>, Refusal> {
     let Path((conversation, turn)) = path?;
     let key = user.conversation(&conversation)?;
-    let turn = advisor_core::TurnId::new(&turn).map_err(|error| Refusal::bad_request(error.to_string()))?;
+    let turn = TurnId::new(&turn).map_err(|error| Refusal::bad_request(error.to_string()))?;
     let inspector =
-        server.inspector().ok_or_else(|| Refusal::not_found("this server records no journals"))?;
+        server.inspector.as_ref().ok_or_else(|| Refusal::not_found("this server records no journals"))?;
     let journal = inspector.find(&(key, turn));
     let journal = journal.ok_or_else(|| Refusal::not_found("the journal of this turn is not kept"))?;
-    Ok(Json(journal.written()).into_response())
+    Ok(Json(journal.written()))
 }

@@ -15,9 +15,9 @@ pub(in crate::routes) async fn alive() -> Response {
 
 /// Answers whether turns can begin: the server is not stopping, and the store answers.
 pub(in crate::routes) async fn ready(State(server): State<ChatServer>) -> Result<Response, Refusal> {
-    if server.turns().is_closed() {
+    if server.turns.is_closed() {
         return Err(Refusal::stopping());
     }
-    server.readiness().check(server.memory()).await?;
+    server.readiness.check(&server.memory).await?;
     Ok(Json(json!({"status": "ready"})).into_response())
 }

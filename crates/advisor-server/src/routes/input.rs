@@ -1,5 +1,7 @@
 //! What requests have in common: a body within its limits of bytes, values, depth and time, a query, and the sender.
 
+use std::sync::{Arc, OnceLock};
+
 use advisor_core::{ChatOptions, ConversationKey, Prompt};
 use axum::Json;
 use axum::extract::rejection::JsonRejection;
@@ -12,7 +14,6 @@ use serde::{Deserialize, Deserializer};
 use tokio::time::timeout;
 
 use crate::ChatServer;
-use crate::access::application::RequestPrompt;
 use crate::access::origins::{is_foreign, is_forwarded, is_local};
 use crate::places::{check_values, parse_elsewhere};
 use crate::refusal::Refusal;
@@ -36,11 +37,11 @@ impl<T: DeserializeOwned + Send + 'static> FromRequest<ChatServer> for JsonBody<
             return Err(Refusal::no_json());
         }
         // The limit is one for the whole body: a byte now and then does not extend it.
-        let read = timeout(server.limits().body_timeout, Bytes::from_request(request, server)).await;
+        let read = timeout(server.limits.body_timeout, Bytes::from_request(request, server)).await;
         let body = read.map_err(|_| Refusal::slow_body())?.map_err(JsonRejection::from)?;
         let Json(value) = match body.len() <= SMALL {
             true => Json::from_bytes(&body)?,
-            false => parse_elsewhere(server.large_bodies(), move || parsed(&body)).await??,
+            false => parse_elsewhere(&server.large_bodies, move || parsed(&body)).await??,
         };
         Ok(Self(value))
     }
@@ -83,53 +84,40 @@ where
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
-/// Returns the text of a field in which an empty text means its absence.
-pub(super) fn given(text: Option<&String>) -> Option<&str> {
-    text.map(String::as_str).filter(|text| !text.is_empty())
-}
-
-/// The query of a route without parameters.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct NoParameters {}
-
-/// The sender of a request, which is the tenant of its token or the user of this machine, and the request's id.
-#[derive(Debug, Clone)]
+/// The sender of a request: the tenant of its token, or the user of this machine. With it come the request's id, and its
+/// prompt.
+#[derive(Clone)]
 pub(super) struct User {
-    tenant: Option<String>,
-    request: RequestId,
-    prompt: RequestPrompt,
+    /// The tenant of the user's conversations.
+    pub(super) tenant: String,
+    pub(super) request: RequestId,
+    /// The head of the request, if the application changes the prompt by it.
+    head: Option<Arc<Parts>>,
+    /// The options that the request asks for. Those that the application sets count before them.
+    options: ChatOptions,
+    prompt: Arc<OnceLock<Prompt>>,
 }
 
 impl User {
-    /// Returns the tenant of the user's conversations.
-    pub(crate) fn tenant(&self) -> &str {
-        self.tenant.as_deref().unwrap_or("default")
-    }
-
-    /// Returns the id of the request.
-    pub(crate) fn request(&self) -> &RequestId {
-        &self.request
-    }
-
     /// Returns the sender of a request that asks for these options of its turn.
     pub(super) fn asking_for(self, options: ChatOptions) -> Self {
-        Self { prompt: self.prompt.with_options(options), ..self }
+        Self { options, prompt: Arc::default(), ..self }
     }
 
-    /// Returns the prompt of this request.
-    pub(crate) fn request_prompt(&self) -> &RequestPrompt {
-        &self.prompt
-    }
-
-    /// Returns the prompt of the user's turn, as the application has changed it.
-    pub(crate) fn prompt(&self, server: &ChatServer) -> &Prompt {
-        self.prompt.of(server.client())
+    /// Returns the prompt of the user's turn. The application changes it once, in the first call.
+    pub(super) fn prompt(&self, server: &ChatServer) -> &Prompt {
+        self.prompt.get_or_init(|| {
+            let prompt = server.client.prompt().options(self.options.clone());
+            match (&server.change_prompt, &self.head) {
+                (Some(change), Some(head)) => change(prompt, head),
+                _ => prompt,
+            }
+        })
     }
 
     /// Returns the key of one of the user's conversations.
-    pub(crate) fn conversation(&self, id: &str) -> Result<ConversationKey, Refusal> {
-        ConversationKey::in_tenant(self.tenant(), id).map_err(|error| Refusal::bad_request(error.to_string()))
+    pub(super) fn conversation(&self, id: &str) -> Result<ConversationKey, Refusal> {
+        ConversationKey::in_tenant(&self.tenant, id).map_err(|error| Refusal::bad_request(error.to_string()))
     }
 }
 
@@ -141,25 +129,25 @@ impl FromRequestParts<ChatServer> for User {
         // The layer of ids is around every route.
         let request = parts.extensions.get::<RequestId>().cloned();
         let request = request.unwrap_or_else(|| RequestId::from_headers(&parts.headers));
-        let prompt = RequestPrompt::new(server.change_prompt(), parts);
-        Ok(Self { tenant, request, prompt })
+        let head = server.change_prompt.is_some().then(|| Arc::new(parts.clone()));
+        Ok(Self { tenant, request, head, options: ChatOptions::default(), prompt: Arc::default() })
     }
 }
 
-/// Returns the tenant of the request. A server that does not know its users has none, and serves this machine only.
-fn tenant(parts: &Parts, server: &ChatServer) -> Result<Option<String>, Refusal> {
-    if let Some(authenticate) = server.authenticate() {
+/// Returns the tenant of the request. A server that does not know its users has one, and serves this machine only.
+fn tenant(parts: &Parts, server: &ChatServer) -> Result<String, Refusal> {
+    if let Some(authenticate) = &server.authenticate {
         // A browser may add the cookies of a session to requests of any page.
         require_own_page(parts, server)?;
-        return authenticate.tenant(parts).map(Some).ok_or_else(Refusal::unauthorized);
+        return authenticate(parts).ok_or_else(Refusal::unauthorized);
     }
-    let known = server.tokens();
-    if known.is_empty() {
+    if server.tokens.is_empty() {
         require_this_machine(parts, server)?;
-        return Ok(None);
+        return Ok("default".to_owned());
     }
-    let tenant = tokens(parts).find_map(|token| known.tenant(token)).ok_or_else(Refusal::unauthorized)?;
-    Ok(Some(tenant.to_owned()))
+    let tenant =
+        tokens(parts).find_map(|token| server.tokens.tenant(token)).ok_or_else(Refusal::unauthorized)?;
+    Ok(tenant.to_owned())
 }
 
 /// Refuses a request that names another machine, that a proxy forwards from one, or that a page of another site sends.
@@ -173,7 +161,7 @@ fn require_this_machine(parts: &Parts, server: &ChatServer) -> Result<(), Refusa
 
 /// Refuses a request that a page of another site sends.
 fn require_own_page(parts: &Parts, server: &ChatServer) -> Result<(), Refusal> {
-    let is_allowed = !is_foreign(&parts.headers) || server.origins().sent(&parts.headers);
+    let is_allowed = !is_foreign(&parts.headers) || server.origins.sent(&parts.headers);
     if is_allowed { Ok(()) } else { Err(Refusal::forbidden_page()) }
 }
 

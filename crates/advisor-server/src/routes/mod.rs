@@ -36,10 +36,10 @@ impl ChatServer {
             .fallback(|uri: Uri| async move { Refusal::not_found(absent_route(uri.path())) })
             .method_not_allowed_fallback(|| async { Refusal::method_not_allowed() })
             .layer(from_fn(caught))
-            .layer(DefaultBodyLimit::max(self.limits().body_bytes))
+            .layer(DefaultBodyLimit::max(self.limits.body_bytes))
             .layer(map_response(secured))
             .with_state(self.clone());
-        let router = match self.origins().layer() {
+        let router = match self.origins.layer() {
             Some(cors) => router.layer(cors),
             None => router,
         };
@@ -87,7 +87,6 @@ fn described() -> Router<ChatServer> {
         .route("/v1/messages", post(anthropic::ask))
         .route("/api/conversations", get(conversations::list))
         .route("/api/conversations/{id}", conversation)
-        .route("/api/conversations/{id}/export", get(conversations::export::export))
         .route("/api/conversations/{id}/stream", get(chat::resume))
         .route("/api/conversations/{id}/stop", post(conversations::stop))
         .route("/api/conversations/{id}/turns/{turn}/journal", get(conversations::journal))

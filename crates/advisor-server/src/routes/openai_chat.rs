@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::ask::settings::Api;
-use super::input::{JsonBody, User, null_is_absent};
+use super::input::{JsonBody, User};
 use super::v1::{ApiFields, ChatMessage, answered, info, listed_question};
 use crate::ChatServer;
 use crate::refusal::Refusal;
@@ -18,17 +18,9 @@ use crate::refusal::Refusal;
 pub(super) struct Body {
     messages: Vec<ChatMessage>,
     #[serde(default)]
-    stream_options: Option<StreamOptions>,
-    /// The end user. It names the conversation only if the server is set so, and no header does.
-    user: Option<String>,
+    stream_options: Value,
     #[serde(flatten)]
     api: ApiFields,
-}
-
-#[derive(Debug, Default, Deserialize)]
-struct StreamOptions {
-    #[serde(default, deserialize_with = "null_is_absent")]
-    include_usage: bool,
 }
 
 pub(super) async fn ask(
@@ -40,9 +32,9 @@ pub(super) async fn ask(
     let stream = body.api.stream;
     let user = body.api.sender(&server, user, Api::ChatCompletions)?;
     let messages = body.messages.into_iter().map(ChatMessage::read).collect();
-    let question = listed_question(&server, &user, &headers, body.user.as_ref(), messages).await?;
+    let question = listed_question(&server, &user, &headers, messages).await?;
     let encoder = OpenAiChat::new(info(&server, format!("chatcmpl-{}", question.turn)));
-    let has_usage = !stream || body.stream_options.unwrap_or_default().include_usage;
+    let has_usage = !stream || body.stream_options.get("include_usage") == Some(&Value::Bool(true));
     let encoder = if has_usage { encoder.with_usage() } else { encoder };
     answered(&server, &user, &question, stream, encoder, completion).await
 }

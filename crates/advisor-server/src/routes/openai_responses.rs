@@ -17,7 +17,7 @@ use super::ask::answers::{self, SentApproval, SentVerdict, ShownCall, read};
 use super::ask::content::{Content, SentMessage, SentResult};
 use super::ask::headers::{Asking, header};
 use super::ask::settings::Api;
-use super::input::{JsonBody, User, given};
+use super::input::{JsonBody, User};
 use super::v1::{ApiFields, ChatMessage, answered, info};
 use crate::ChatServer;
 use crate::places::check_values;
@@ -31,8 +31,6 @@ pub(super) struct Body {
     conversation: Option<Conversation>,
     /// An earlier response, which names the conversation, too.
     previous_response_id: Option<String>,
-    /// The end user. It names the conversation only if the server is set so, and nothing else does.
-    user: Option<String>,
     #[serde(flatten)]
     api: ApiFields,
 }
@@ -162,13 +160,21 @@ pub(super) async fn ask(
     let stream = body.api.stream;
     let is_unstored = body.api.settings.get("store") == Some(&Value::Bool(false));
     let user = body.api.sender(&server, user, Api::Responses)?;
-    if given(body.instructions.as_ref()).is_some() {
+    if body.instructions.is_some_and(|text| !text.is_empty()) {
         return Err(Refusal::instructions());
     }
-    let previous = body.previous_response_id.as_deref().map(previous).transpose()?;
+    let previous = body
+        .previous_response_id
+        .as_deref()
+        .map(|id| ResponseId::read(id).ok_or_else(Refusal::previous_response_not_found));
+    let previous = previous.transpose()?;
     let named = header(&headers, "x-conversation-id")?.or(body.conversation.as_ref().map(Conversation::id));
-    let conversation =
-        conversation(previous.as_ref(), named, server.conversation_of(given(body.user.as_ref())))?;
+    let conversation = match (previous.as_ref().map(|previous| previous.conversation.as_str()), named) {
+        (Some(previous), Some(named)) if previous != named => {
+            return Err(Refusal::bad_request("`previous_response_id` is of another conversation"));
+        }
+        (previous, named) => previous.or(named),
+    };
     if conversation.is_none() && is_unstored {
         return Err(Refusal::bad_request(NOT_STORED));
     }
@@ -210,27 +216,6 @@ fn encoder(
     match answers::approvals(server, user, question.key()) {
         Some(approvals) => encoder.with_approvals(approvals),
         None => encoder,
-    }
-}
-
-fn previous(id: &str) -> Result<ResponseId, Refusal> {
-    ResponseId::read(id).ok_or_else(Refusal::previous_response_not_found)
-}
-
-/// Returns the conversation of a request.
-///
-/// # Errors
-/// If the earlier response is of another one than the request names.
-fn conversation<'a>(
-    previous: Option<&'a ResponseId>,
-    named: Option<&'a str>,
-    user: Option<&'a str>,
-) -> Result<Option<&'a str>, Refusal> {
-    match (previous.map(|previous| previous.conversation.as_str()), named) {
-        (Some(previous), Some(named)) if previous != named => {
-            Err(Refusal::bad_request("`previous_response_id` is of another conversation"))
-        }
-        (previous, named) => Ok(previous.or(named).or(user)),
     }
 }
 

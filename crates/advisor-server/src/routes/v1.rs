@@ -14,7 +14,7 @@ use super::ask::content::{Content, SentAnswer, SentMessage, SentResult};
 use super::ask::headers::{Asking, header};
 use super::ask::new_input::new_input;
 use super::ask::settings::{Api, Fields};
-use super::input::{User, given, null_is_absent};
+use super::input::{User, null_is_absent};
 use crate::ChatServer;
 use crate::refusal::Refusal;
 use crate::turns::body::{streamed, whole};
@@ -48,16 +48,14 @@ impl ApiFields {
     }
 }
 
-/// Returns the question of a client's list in the conversation that the header or the end user names.
+/// Returns the question of a client's list in the conversation that the header names.
 pub(super) async fn listed_question(
     server: &ChatServer,
     user: &User,
     headers: &HeaderMap,
-    end_user: Option<&String>,
     messages: Vec<SentMessage>,
 ) -> Result<Question, Refusal> {
     let conversation = header(headers, "x-conversation-id")?;
-    let conversation = conversation.or(server.conversation_of(given(end_user)));
     let key = conversation.map(|id| user.conversation(id)).transpose()?;
     let asking = Asking::of(headers)?;
     let input = new_input(server, user, key.as_ref(), asking, messages).await?;
@@ -75,9 +73,9 @@ pub(super) async fn answered(
 ) -> Result<Response, Refusal> {
     let turn = question.start(server, OnDisconnect::Stop).await?;
     if stream {
-        return Ok(question.named(streamed(turn, encoder, Frames::new(), user.request()).await?));
+        return Ok(question.named(streamed(turn, encoder, Frames::new(), &user.request).await?));
     }
-    let frames = Frame::read_all(&whole(turn, encoder, server.limits().whole_answer_bytes).await?);
+    let frames = Frame::read_all(&whole(turn, encoder, server.limits.whole_answer_bytes).await?);
     Ok(question.named(Json(join(&frames)).into_response()))
 }
 
@@ -126,9 +124,9 @@ pub(super) fn without_tools(server: &ChatServer, user: &User, tools: &[Value]) -
 
 /// Refuses a model that is not listed. A request without one is for the chain.
 pub(super) fn listed(server: &ChatServer, model: &str) -> Result<(), Refusal> {
-    match model.is_empty() || model == server.name().as_str() {
+    match model.is_empty() || model == server.name.as_str() {
         true => Ok(()),
-        false => Err(Refusal::model_not_found(server.name())),
+        false => Err(Refusal::model_not_found(&server.name)),
     }
 }
 
@@ -136,18 +134,18 @@ pub(super) fn listed(server: &ChatServer, model: &str) -> Result<(), Refusal> {
 pub(super) fn info(server: &ChatServer, id: String) -> AnswerInfo {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let created = since.map_or(0, |since| since.as_secs());
-    AnswerInfo { id: id.into(), model: server.name().as_str().into(), created }
+    AnswerInfo { id: id.into(), model: server.name.as_str().into(), created }
 }
 
 /// Returns the chain as a model, with the fields of both APIs.
 fn described(server: &ChatServer) -> Value {
     json!({
-        "id": server.name(),
+        "id": server.name,
         "object": "model",
         "created": 0,
         "owned_by": "advisor-chain",
         "type": "model",
-        "display_name": server.name(),
+        "display_name": server.name,
         "created_at": "1970-01-01T00:00:00Z",
         "lifecycle": "active",
     })
@@ -155,7 +153,7 @@ fn described(server: &ChatServer) -> Value {
 
 /// Lists the chain as the one model, in a form that clients of OpenAI and of Anthropic read.
 pub(super) async fn models(State(server): State<ChatServer>, _user: User) -> Json<Value> {
-    let (data, id) = ([described(&server)], server.name());
+    let (data, id) = ([described(&server)], server.name);
     Json(json!({"object": "list", "data": data, "has_more": false, "first_id": id, "last_id": id}))
 }
 

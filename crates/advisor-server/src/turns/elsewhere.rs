@@ -10,10 +10,9 @@ use tracing::Instrument;
 
 use super::relaying::{RelayOutcome, Relaying};
 use super::run::Run;
-use super::{Asked, IdOrigin, TurnKey, Turns, reused};
+use super::{Asked, IdOrigin, TurnKey, Turns, owned, reused};
 use crate::refusal::{Refusal, log_failure};
-use crate::relay::reader::RelayLink;
-use crate::relay::reader::{POLL_INTERVAL, TurnReading, read_remote};
+use crate::relay::reader::{POLL_INTERVAL, RelayLink, TurnReading, read_remote};
 use crate::relay::{Begun, RunState, TurnRun};
 use crate::shared_turn::{OnUnread, SharedTurn, TurnReader};
 
@@ -112,7 +111,9 @@ impl Turns {
     pub(super) async fn forget_expired(&self, key: &TurnKey) {
         let entry = self.entry(key).filter(|entry| entry.relayed.has_end());
         let (Some(link), Some(entry)) = (&self.relay, entry) else { return };
-        if entry.run.is_void() || matches!(link.read(&key.0, &key.1, u64::MAX).await, Ok(None)) {
+        if entry.run.is_void()
+            || matches!(link.ask(|relay| relay.read(&key.0, &key.1, u64::MAX)).await, Ok(None))
+        {
             self.remove(key, &entry);
         }
     }
@@ -151,10 +152,11 @@ impl Turns {
     /// one of this process has begun or ended.
     async fn running_by_relay(&self, conversation: &ConversationKey) -> Result<Vec<TurnId>, Refusal> {
         let Some(link) = &self.relay else { return Ok(Vec::new()) };
-        let mut running = link.running(conversation).await.map_err(|error| relay_failed(&error))?;
+        let mut running =
+            link.ask(|relay| relay.running(conversation)).await.map_err(|error| relay_failed(&error))?;
         let known = self.lock();
         running.retain(|turn| {
-            let owned = known.owned(&(conversation.clone(), turn.clone()));
+            let owned = owned(&known, &(conversation.clone(), turn.clone()));
             owned.is_none_or(|entry| {
                 // A void one may have begun again elsewhere.
                 !entry.run.turn.has_ended() || (entry.run.is_void() && entry.relayed.is_known())
@@ -201,7 +203,7 @@ impl Turns {
         let running = self.running_elsewhere(conversation).await?;
         for turn in running.iter().rev() {
             self.stop_copy(&(conversation.clone(), turn.clone()));
-            link.stop(conversation, turn).await.map_err(|error| relay_failed(&error))?;
+            link.ask(|relay| relay.stop(conversation, turn)).await.map_err(|error| relay_failed(&error))?;
         }
         for turn in &running {
             while is_running(link, conversation, turn).await? {
@@ -217,7 +219,7 @@ impl Turns {
     pub(crate) async fn forget(&self, conversation: &ConversationKey) {
         self.forget_here(conversation);
         if let Some(link) = &self.relay
-            && let Err(error) = link.forget(conversation).await
+            && let Err(error) = link.ask(|relay| relay.forget(conversation)).await
         {
             log_failure(&error);
         }
@@ -246,7 +248,10 @@ async fn is_running(
     conversation: &ConversationKey,
     turn: &TurnId,
 ) -> Result<bool, Refusal> {
-    let page = link.read(conversation, turn, u64::MAX).await.map_err(|error| relay_failed(&error))?;
+    let page = link
+        .ask(|relay| relay.read(conversation, turn, u64::MAX))
+        .await
+        .map_err(|error| relay_failed(&error))?;
     Ok(page.is_some_and(|page| page.state == RunState::Running))
 }
 

@@ -4,7 +4,6 @@
 
 pub(crate) mod body;
 mod elsewhere;
-mod known;
 mod relaying;
 pub(crate) mod run;
 
@@ -17,24 +16,21 @@ use futures::future::BoxFuture;
 use tokio::sync::{Semaphore, watch};
 use tracing::{Instrument, Span};
 
-use self::elsewhere::TurnPlace;
-use self::known::{Entry, Known, TurnKey};
+use self::elsewhere::{Relayed, TurnPlace};
 use self::relaying::Relaying;
 use self::run::Run;
 use crate::access::limits::ServerLimits;
 use crate::refusal::Refusal;
 use crate::relay::TurnRelay;
-use crate::relay::reader::RelayLink;
-use crate::relay::reader::TurnReading;
+use crate::relay::reader::{RelayLink, TurnReading};
 use crate::shared_turn::{KeptChunks, SharedTurn};
-use crate::turns::run::OnDisconnect;
-use crate::turns::run::Said;
-use crate::turns::run::{Slot, Slots};
+use crate::turns::run::{OnDisconnect, Said, Slot, Slots};
 
 /// The turns of this process that run, and those that ended lately.
 #[derive(Debug)]
 pub(crate) struct Turns {
-    known: Mutex<Known>,
+    /// In the order of their start.
+    known: Mutex<Vec<Entry>>,
     slots: Slots,
     limits: ServerLimits,
     relay: Option<RelayLink>,
@@ -68,11 +64,19 @@ pub(crate) enum IdOrigin {
     Memory,
 }
 
-/// The first step of a request for a turn.
-enum Admission {
-    /// The turn was submitted to this process before.
-    Known(SharedTurn),
-    New(Slot),
+/// A conversation, and the turn in it.
+type TurnKey = (ConversationKey, TurnId);
+
+/// A turn of this process.
+#[derive(Debug, Clone)]
+struct Entry {
+    key: TurnKey,
+    run: Run,
+    /// The digest of its input.
+    input: String,
+    /// The messages of the user in it.
+    said: Vec<Said>,
+    relayed: Relayed,
 }
 
 impl Turns {
@@ -99,10 +103,11 @@ impl Turns {
     ) -> Result<TurnReading, Refusal> {
         self.forget_expired(asked.key).await;
         self.let_void_end(asked.key).await;
-        let slot = match self.admit(asked)? {
-            Admission::Known(turn) => return Ok(turn.read().boxed()),
-            Admission::New(slot) => slot,
-        };
+        let before = self.submitted_before(submitted(&self.lock(), asked.key), asked)?;
+        if let Some(turn) = before {
+            return Ok(turn.read().boxed());
+        }
+        let slot = self.slots.take(asked.key.0.tenant(), &self.limits).ok_or_else(Refusal::too_many_turns)?;
         match self.claim(asked).await? {
             TurnPlace::Here(relaying) => {
                 let turn = self.begin(asked, slot, relaying, prepare())?;
@@ -112,16 +117,7 @@ impl Turns {
         }
     }
 
-    /// Finds the turn in this process, or a place for it.
-    fn admit(&self, asked: &Asked<'_>) -> Result<Admission, Refusal> {
-        let known = self.lock();
-        if let Some(turn) = self.submitted_before(known.submitted(asked.key), asked)? {
-            return Ok(Admission::Known(turn));
-        }
-        let slot = self.slots.take(asked.key.0.tenant(), &self.limits);
-        slot.map(Admission::New).ok_or_else(Refusal::too_many_turns)
-    }
-
+    /// Returns the turn of this entry, if there is one and it has the same input.
     fn submitted_before(
         &self,
         entry: Option<&Entry>,
@@ -150,8 +146,8 @@ impl Turns {
     ) -> Result<SharedTurn, Refusal> {
         let mut known = self.lock();
         // A running copy serves, too: a second one would only wait for the first.
-        let running = known.turns.get(asked.key).filter(|entry| !entry.run.turn.has_ended());
-        let entry = known.submitted(asked.key).or(running.filter(|entry| !entry.run.is_void()));
+        let running = find(&known, asked.key).filter(|entry| !entry.run.turn.has_ended());
+        let entry = submitted(&known, asked.key).or(running.filter(|entry| !entry.run.is_void()));
         if let Some(turn) = self.submitted_before(entry, asked)? {
             return Ok(turn);
         }
@@ -163,27 +159,26 @@ impl Turns {
         let turn = SharedTurn::start(stream, &spawner, on_unread, kept);
         let run = Run { turn: turn.clone(), receipt, id: asked.id };
         let relayed = relaying.map(|relaying| self.relay(relaying, run.clone())).unwrap_or_default();
-        let (key, tenant) = (asked.key, asked.key.0.tenant());
-        let entry = Entry { run, input: asked.input.to_owned(), said: asked.said.to_vec(), relayed };
-        known.turns.insert(key.clone(), entry);
-        known.order.retain(|other| other != key);
-        known.order.push_back(key.clone());
-        known.forget_ended(self.limits.ended_turns_per_tenant, |(of, _)| of.tenant() == tenant);
-        known.forget_ended(self.limits.ended_turns, |_| true);
+        let (key, tenant) = (asked.key.clone(), asked.key.0.tenant());
+        known.retain(|entry| entry.key != key);
+        known.push(Entry { key, run, input: asked.input.to_owned(), said: asked.said.to_vec(), relayed });
+        forget_ended(&mut known, self.limits.ended_turns_per_tenant, |(of, _)| of.tenant() == tenant);
+        forget_ended(&mut known, self.limits.ended_turns, |_| true);
         Ok(turn)
     }
 
     /// Returns the turns of a conversation that run or wait in this process, in the order of their start.
     fn running_here(&self, conversation: &ConversationKey) -> Vec<(TurnId, Run)> {
         let known = self.lock();
-        let keys = known.order.iter().filter(|(of, _)| of == conversation);
-        let runs = keys.filter_map(|key| Some((key.1.clone(), known.owned(key)?.run.clone())));
-        runs.filter(|(_, run)| !run.turn.has_ended()).collect()
+        let running = known
+            .iter()
+            .filter(|entry| entry.key.0 == *conversation && entry.is_owned() && !entry.run.turn.has_ended());
+        running.map(|entry| (entry.key.1.clone(), entry.run.clone())).collect()
     }
 
     /// Returns a turn of this process that runs or has ended lately.
     fn find(&self, key: &TurnKey) -> Option<SharedTurn> {
-        self.lock().owned(key).map(|entry| entry.run.turn.clone())
+        owned(&self.lock(), key).map(|entry| entry.run.turn.clone())
     }
 
     /// Returns the turns of a conversation that an advisor outside memory has answered, among those that this process keeps:
@@ -195,44 +190,31 @@ impl Turns {
         let is_outside = |run: &Run| run.is_outside_memory() && run.turn.error().is_none();
         let outside: Vec<_> = {
             let known = self.lock();
-            let entries =
-                known.turns.iter().filter(|((of, _), entry)| of == conversation && is_outside(&entry.run));
-            entries.map(|(_, entry)| (entry.said.clone(), entry.run.clone())).collect()
+            let entries = known.iter().filter(|entry| entry.key.0 == *conversation && is_outside(&entry.run));
+            entries.map(|entry| (entry.said.clone(), entry.run.clone())).collect()
         };
         outside.into_iter().map(|(said, run)| (said, run.answer())).collect()
     }
 
     fn entry(&self, key: &TurnKey) -> Option<Entry> {
-        self.lock().turns.get(key).cloned()
+        find(&self.lock(), key).cloned()
     }
 
     /// Cancels a copy of a turn that another process owns.
     fn stop_copy(&self, key: &TurnKey) {
-        if let Some(copy) = self.lock().turns.get(key).filter(|entry| !entry.is_owned()) {
+        if let Some(copy) = find(&self.lock(), key).filter(|entry| !entry.is_owned()) {
             copy.run.turn.handle().cancel(OnDrop::KeepPartial);
         }
     }
 
     /// Removes a run, unless the turn has begun again meanwhile.
     fn remove(&self, key: &TurnKey, run: &Entry) {
-        let mut known = self.lock();
-        if known.turns.get(key).is_some_and(|entry| entry.relayed.is_same(&run.relayed)) {
-            known.remove(key);
-        }
+        self.lock().retain(|entry| entry.key != *key || !entry.relayed.is_same(&run.relayed));
     }
 
     /// Removes the ended turns of a deleted conversation from this process.
     fn forget_here(&self, conversation: &ConversationKey) {
-        let mut known = self.lock();
-        let Known { turns, order } = &mut *known;
-        order.retain(|key| {
-            let goes =
-                &key.0 == conversation && turns.get(key).is_none_or(|entry| entry.run.turn.has_ended());
-            if goes {
-                turns.remove(key);
-            }
-            !goes
-        });
+        self.lock().retain(|entry| entry.key.0 != *conversation || !entry.run.turn.has_ended());
     }
 
     /// Takes no further turn.
@@ -254,14 +236,46 @@ impl Turns {
 
     /// Stops the running turns. Memory keeps the shown text.
     pub(crate) fn stop_all(&self) {
-        for entry in self.lock().turns.values() {
+        for entry in self.lock().iter() {
             entry.run.turn.handle().cancel(OnDrop::KeepPartial);
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Known> {
+    fn lock(&self) -> MutexGuard<'_, Vec<Entry>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+impl Entry {
+    /// Checks whether this process owns the turn, as far as it knows.
+    fn is_owned(&self) -> bool {
+        !self.relayed.is_copy()
+    }
+}
+
+fn find<'a>(known: &'a [Entry], key: &TurnKey) -> Option<&'a Entry> {
+    known.iter().find(|entry| entry.key == *key)
+}
+
+/// Finds a turn, unless another process owns it.
+fn owned<'a>(known: &'a [Entry], key: &TurnKey) -> Option<&'a Entry> {
+    find(known, key).filter(|entry| entry.is_owned())
+}
+
+/// Finds a turn that a repeated request joins. A void one begins again instead.
+fn submitted<'a>(known: &'a [Entry], key: &TurnKey) -> Option<&'a Entry> {
+    owned(known, key).filter(|entry| !entry.run.is_void())
+}
+
+/// Removes the oldest of these turns that have ended, beyond this number.
+fn forget_ended(known: &mut Vec<Entry>, most: usize, among: impl Fn(&TurnKey) -> bool) {
+    let has_ended = |entry: &Entry| among(&entry.key) && entry.run.turn.has_ended();
+    let mut surplus = known.iter().filter(|entry| has_ended(entry)).count().saturating_sub(most);
+    known.retain(|entry| {
+        let goes = surplus > 0 && has_ended(entry);
+        surplus -= usize::from(goes);
+        !goes
+    });
 }
 
 fn reused() -> Refusal {

@@ -38,18 +38,12 @@ const BATCH_BYTES: usize = 1 << 20;
 pub(super) struct Relaying {
     link: RelayLink,
     run: TurnRun,
-    claim: Claim,
+    /// Whether the relay has acknowledged this process as the owner.
+    is_owner: bool,
     /// Whether the relay may have the run, although its turn has not started. The server waits for it before it exits.
     unstarted: Option<watch::Receiver<()>>,
     /// Whether a failure was logged.
     warned: bool,
-}
-
-/// Whether the relay has acknowledged this process as the owner.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Claim {
-    Held,
-    Pending,
 }
 
 /// The outcome of the relaying of a turn.
@@ -78,16 +72,16 @@ struct Outgoing {
 impl Relaying {
     pub(super) fn new(link: &RelayLink, run: TurnRun) -> Self {
         let link = link.with_background_timeout();
-        Self { link, run, claim: Claim::Pending, unstarted: None, warned: false }
+        Self { link, run, is_owner: false, unstarted: None, warned: false }
     }
 
     /// Begins the run before its turn starts. Returns `None` if the relay does not answer in time.
     pub(super) async fn claim(&mut self, link: &RelayLink, counted: watch::Receiver<()>) -> Option<Begun> {
         // A call whose answer nobody reads may still take effect.
         self.unstarted = Some(counted);
-        let begun = link.begin(&self.run).await.ok()?;
+        let begun = link.ask(|relay| relay.begin(&self.run)).await.ok()?;
         match begun {
-            Begun::Owned => self.claim = Claim::Held,
+            Begun::Owned => self.is_owner = true,
             Begun::Elsewhere { .. } => self.unstarted = None,
         }
         Some(begun)
@@ -123,13 +117,13 @@ impl Relaying {
     }
 
     async fn append(&mut self, batch: &RunBatch) -> Result<ControlFlow<RelayOutcome, Appended>> {
-        if self.claim == Claim::Pending {
-            match self.link.begin(&self.run).await? {
-                Begun::Owned => self.claim = Claim::Held,
+        if !self.is_owner {
+            match self.link.ask(|relay| relay.begin(&self.run)).await? {
+                Begun::Owned => self.is_owner = true,
                 Begun::Elsewhere { .. } => return Ok(ControlFlow::Break(RelayOutcome::Copy)),
             }
         }
-        Ok(match self.link.append(&self.run, batch).await? {
+        Ok(match self.link.ask(|relay| relay.append(&self.run, batch)).await? {
             Appended::Lost => ControlFlow::Break(RelayOutcome::Broken),
             _ if batch.end.is_some() => ControlFlow::Break(RelayOutcome::Whole),
             appended => ControlFlow::Continue(appended),
@@ -152,7 +146,7 @@ impl Drop for Relaying {
         let (link, run) = (self.link.clone(), self.run.clone());
         drop(runtime.spawn(async move {
             // Otherwise, it has no live owner after `TurnRun::OWNER_TTL`.
-            let _ = link.release(&run).await;
+            let _ = link.ask(|relay| relay.release(&run)).await;
             drop(counted);
         }));
     }

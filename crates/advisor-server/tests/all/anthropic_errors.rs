@@ -1,8 +1,6 @@
 //! Errors of `/v1/messages`, in the form that Anthropic's clients read.
 
-use advisor_core::{Error, ErrorKind};
 use advisor_server::Tokens;
-use advisor_testkit::Answer;
 use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, Response, StatusCode};
@@ -27,23 +25,6 @@ async fn check(response: Response<Body>, status: StatusCode, kind: &str) {
     let error = json!({"type": kind, "message": message, "code": body["error"]["code"]});
     assert!(error["code"].is_string(), "{body}");
     assert_eq!(body, json!({"type": "error", "error": error, "request_id": id}));
-}
-
-#[tokio::test]
-async fn failed_turn_has_the_type_of_its_status() {
-    for (kind, status, name) in [
-        (ErrorKind::ConversationBusy, StatusCode::CONFLICT, "conflict_error"),
-        (ErrorKind::ContextOverflow, StatusCode::BAD_REQUEST, "invalid_request_error"),
-        (ErrorKind::NoClientSideCall, StatusCode::UNPROCESSABLE_ENTITY, "invalid_request_error"),
-        (ErrorKind::RateLimited { retry_after: None }, StatusCode::TOO_MANY_REQUESTS, "rate_limit_error"),
-        (ErrorKind::Advisor, StatusCode::INTERNAL_SERVER_ERROR, "api_error"),
-        (ErrorKind::Connection, StatusCode::BAD_GATEWAY, "api_error"),
-        (ErrorKind::Store, StatusCode::SERVICE_UNAVAILABLE, "overloaded_error"),
-        (ErrorKind::Timeout, StatusCode::GATEWAY_TIMEOUT, "timeout_error"),
-    ] {
-        let setting = setting([Answer::refused(Error::new(kind, "canary"))]);
-        check(setting.post("/v1/messages", &question()).await, status, name).await;
-    }
 }
 
 #[tokio::test]
@@ -74,17 +55,5 @@ async fn mounted_route_has_the_same_form() {
             false => (StatusCode::METHOD_NOT_ALLOWED, "invalid_request_error"),
         };
         check(response, status, kind).await;
-    }
-}
-
-#[tokio::test]
-async fn other_routes_keep_the_form_of_openai() {
-    for path in ["/v1/models/m", "/v1/messages_of_others", "/api/conversations/unknown"] {
-        let body = json_of(setting([]).get(path).await).await;
-        assert_eq!(
-            (&body["type"], &body["error"]["type"]),
-            (&Value::Null, &json!("invalid_request_error")),
-            "{path}"
-        );
     }
 }

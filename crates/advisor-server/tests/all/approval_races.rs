@@ -170,22 +170,6 @@ async fn law_t5_one_of_several_runs_decides() {
     assert_eq!(till.begun.available_permits(), 2);
 }
 
-/// An approval and a denial of one call run nothing, in either order.
-#[tokio::test]
-async fn contradictory_answers_run_nothing() {
-    for first in [true, false] {
-        let till = slow_till([pays(), Answer::from_text("Done.")]);
-        let mut body = run_decision(&till, "r2").await;
-        let mut other = body["resume"][0].clone();
-        body["resume"][0]["payload"]["approved"] = first.into();
-        other["payload"]["approved"] = (!first).into();
-        body["resume"].as_array_mut().unwrap().push(other);
-        let (status, error) = till.send(("/api/ag-ui", None), &body).await.unwrap();
-        assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY, "{error}");
-        assert_eq!(till.begun.available_permits(), 0);
-    }
-}
-
 /// A client that disconnects while an approved call runs, and sends the same run again: no call runs twice, and the model is
 /// asked to verify what was stopped.
 #[tokio::test]

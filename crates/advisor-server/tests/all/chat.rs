@@ -57,23 +57,6 @@ async fn same_turn_twice_is_answered_once() {
     assert_eq!(code, "turn_id_reused");
 }
 
-/// `/api/chat` and `/api/chunks` accept the header of the other protocols, too. It precedes the body.
-#[tokio::test]
-async fn idempotency_key_names_the_turn() {
-    for path in ["/api/chat", "/api/chunks"] {
-        let setting = setting([Answer::from_text("Once.")]);
-        let asking = |turn: &str| {
-            let body = json!({"message": "How is it?", "conversation": "c1", "turn": turn}).to_string();
-            post(path).header("idempotency-key", "k1").body(Body::from(body)).unwrap()
-        };
-        let first = setting.send(asking("t1")).await;
-        assert_eq!(first.headers()["x-turn-id"], "k1", "{path}");
-        let first = text(first).await;
-        assert_eq!(text(setting.send(asking("t2")).await).await, first, "{path}");
-        assert_eq!(setting.model.calls(), 1, "{path}");
-    }
-}
-
 #[tokio::test]
 async fn client_that_went_away_joins_again_behind_its_last_event() {
     let gate = Gate::new();
@@ -142,23 +125,6 @@ async fn law_k2_stopped_turn_keeps_its_text() {
     assert!(read["messages"][1]["text"].as_str().unwrap().starts_with("It is"), "{read}");
 }
 
-#[tokio::test]
-async fn failure_before_the_answer_is_a_status() {
-    let limited =
-        Error::new(ErrorKind::RateLimited { retry_after: Some(Duration::from_millis(1500)) }, "canary");
-    for (error, status) in [
-        (limited, StatusCode::TOO_MANY_REQUESTS),
-        (Error::new(ErrorKind::Authentication, "canary"), StatusCode::BAD_GATEWAY),
-        (Error::new(ErrorKind::Advisor, "canary"), StatusCode::INTERNAL_SERVER_ERROR),
-    ] {
-        let setting = setting([Answer::refused(error)]);
-        let response = setting.post("/api/chat", &asking("How is it?")).await;
-        assert_eq!(response.status(), status);
-        assert_eq!(response.headers().get("retry-after").is_some(), status == StatusCode::TOO_MANY_REQUESTS);
-        assert!(!text(response).await.contains("canary"));
-    }
-}
-
 /// Clients wait for whole seconds, and not for less than the provider demands.
 #[tokio::test]
 async fn retry_after_is_in_seconds_rounded_up() {
@@ -185,32 +151,6 @@ async fn failure_within_the_answer_is_an_event() {
     let body = text(setting.post("/api/chat", &asking("How is it?")).await).await;
     assert!(body.contains("It is") && body.contains("the answer broke off") && !body.contains("canary"));
     assert_eq!(validate::chat_events(&Frame::read_all(&body)), Ok(()));
-}
-
-/// While a model thinks, the form of each route keeps its connection open.
-#[tokio::test(start_paused = true)]
-async fn silence_has_keep_alives() {
-    const COMMENT: &str = ": keep-alive\n\n";
-    let messages = json!([{"role": "user", "content": "How is it?"}]);
-    let completion = json!({"messages": messages, "stream": true});
-    let part = json!([{"type": "text", "text": "How is it?"}]);
-    let ui = json!({"id": "c1", "messages": [{"id": "u1", "role": "user", "parts": part}]});
-    let ag_ui = json!({"threadId": "c1", "runId": "r1", "messages": messages});
-    for (path, body, alive) in [
-        ("/api/chat", asking("How is it?"), COMMENT),
-        ("/api/chat?view=page", asking("How is it?"), COMMENT),
-        ("/api/ui", ui, COMMENT),
-        ("/api/ag-ui", ag_ui, COMMENT),
-        ("/v1/chat/completions", completion.clone(), COMMENT),
-        ("/v1/responses", json!({"input": "How is it?", "stream": true}), COMMENT),
-        ("/v1/messages", completion, "event: ping\ndata: {\"type\":\"ping\"}\n\n"),
-        ("/api/chunks", asking("How is it?"), "{\"type\":\"keep_alive\"}\n"),
-    ] {
-        let setting = setting([Answer::new().text("It is").hang()]);
-        let (read, _) = until(setting.post(path, &body).await, &alive.repeat(2)).await;
-        let (before, after) = read.split_once(alive).unwrap();
-        assert!(before.contains("It is") && after.replace(alive, "").is_empty(), "{path}: {read}");
-    }
 }
 
 /// A model that takes long to begin does not delay the headers for long.

@@ -55,7 +55,6 @@ async fn body_of_another_form_is_told_in_plain_words() {
             said(json!({"role": "user", "content": 5})),
             "`messages[0].content`: it is a text, or a list of parts",
         ),
-        ("/v1/messages", json!({"messages": [], "metadata": 5}), "`metadata` is a number, and not an object"),
         ("/v1/responses", json!({"input": 5}), "`input`: it is a text, or a list of messages"),
         ("/v1/responses", json!({}), "`input` is missing"),
         ("/v1/responses", json!({"prompt": {"id": "p1"}}), "`prompt` is not supported"),

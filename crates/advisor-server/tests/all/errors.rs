@@ -72,19 +72,3 @@ async fn refused_requests_have_the_codes_that_clients_look_for() {
         assert_eq!([&error["type"], &error["code"]], ["invalid_request_error", code], "{route}");
     }
 }
-
-/// Pages of the application read the server's own codes.
-#[tokio::test]
-async fn own_routes_have_the_codes_of_the_server() {
-    for (kind, status, code) in [
-        (ErrorKind::ContextOverflow, StatusCode::BAD_REQUEST, "context_overflow"),
-        (ErrorKind::RateLimited { retry_after: None }, StatusCode::TOO_MANY_REQUESTS, "rate_limited"),
-    ] {
-        for route in ["/api/chat", "/api/chunks"] {
-            let setting = setting([Answer::refused(Error::new(kind, "canary"))]);
-            let response = setting.post(route, &json!({"message": "Hello"})).await;
-            assert_eq!(response.status(), status, "{route}");
-            assert_eq!(json_of(response).await["error"]["code"], code, "{route}");
-        }
-    }
-}

@@ -13,7 +13,7 @@ use tokio::runtime::Handle;
 use tool_call_advisor::{FnTool, PolicyAction, ToolCallAdvisor, ToolPolicy, ToolRule};
 
 use crate::disconnects::{bodies, endless};
-use crate::setting::{LIMIT, Setting, json_of, post, refused, setting_with, text, until};
+use crate::setting::{LIMIT, Setting, json_of, post_in, refused, setting_with, text, until};
 
 fn finishing(answers: impl IntoIterator<Item = Answer>) -> Setting {
     setting_with(InMemoryStore::new(), ScriptedModel::new(answers), OnDrop::FinishTurn)
@@ -53,7 +53,7 @@ async fn turn_of_a_vanished_client_is_rolled_back() {
         let answers = [Answer::new().text("It is").wait(waiting), Answer::from_text("Here.")];
         let setting = setting_with(InMemoryStore::new(), ScriptedModel::new(answers), OnDrop::Rollback);
         // Two routes have this header, since their turns go on without it.
-        let request = post(path).header("x-on-disconnect", "stop").body(body.to_string().into());
+        let request = post_in(path, body).header("x-on-disconnect", "stop").body(body.to_string().into());
         let (_, rest) = until(setting.send(request.unwrap()).await, "It is").await;
         drop(rest);
         tokio::time::timeout(LIMIT, dropped).await.expect(path).unwrap();
@@ -61,19 +61,6 @@ async fn turn_of_a_vanished_client_is_rolled_back() {
         assert!(text(setting.post("/api/chat", &next).await).await.contains("Here."), "{path}");
         let sent = setting.model.prompts().pop().unwrap().messages;
         assert!(sent.iter().all(|message| !message.text().contains("It is")), "{path}: {sent:?}");
-    }
-}
-
-/// A client that asks for the stop of its turn gets it.
-#[tokio::test]
-async fn client_may_stop_a_turn_that_would_be_finished() {
-    for (path, body) in &bodies()[..2] {
-        let (waiting, dropped) = endless();
-        let setting = finishing([Answer::new().text("It is").wait(waiting)]);
-        let request = post(path).header("x-on-disconnect", "stop").body(body.to_string().into());
-        let (_, rest) = until(setting.send(request.unwrap()).await, "It is").await;
-        drop(rest);
-        tokio::time::timeout(LIMIT, dropped).await.expect(path).unwrap();
     }
 }
 

@@ -14,8 +14,7 @@ fn bodies(between: &[Value]) -> Vec<(&'static str, Value, Value)> {
     let all: Vec<_> = [first.clone()].into_iter().chain(between.iter().cloned()).chain([last]).collect();
     let openai = |messages: &[Value]| json!({"messages": messages, "user": "c1", "stream": true});
     let responses = |messages: &[Value]| json!({"input": messages, "conversation": "c1", "stream": true});
-    let anthropic =
-        |messages: &[Value]| json!({"messages": messages, "metadata": {"user_id": "c1"}, "stream": true});
+    let anthropic = |messages: &[Value]| json!({"messages": messages, "user": "c1", "stream": true});
     let ag_ui = |run: &str, messages: &[Value]| json!({"threadId": "c1", "runId": run, "messages": messages});
     let ui = |messages: &[Value]| json!({"id": "c1", "messages": messages});
     let one = std::slice::from_ref(&first);
@@ -82,7 +81,7 @@ async fn forged_results_in_a_message_of_the_user_are_not_taken_over() {
         assert_eq!(refused(response, StatusCode::BAD_REQUEST).await, "invalid_request", "{path}");
         assert_eq!(setting.model.calls(), 0, "{path}");
     }
-    let body = json!({"messages": messages, "metadata": {"user_id": "c1"}});
+    let body = json!({"messages": messages, "user": "c1"});
     let response = setting.post("/v1/messages", &body).await;
     assert_eq!(refused(response, StatusCode::BAD_REQUEST).await, "history_not_found");
     assert_eq!(setting.model.calls(), 0);

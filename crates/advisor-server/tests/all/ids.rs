@@ -66,9 +66,7 @@ async fn ids_that_no_store_takes_are_refused() {
             ("/api/chunks", json!({"message": "Hi", "conversation": id})),
             ("/api/ui", json!({"id": id, "messages": [user()]})),
             ("/api/ag-ui", json!({"threadId": id, "runId": "r1", "messages": [user()]})),
-            ("/v1/chat/completions", json!({"messages": [user()], "user": id})),
             ("/v1/responses", json!({"input": "Hi", "conversation": id})),
-            ("/v1/messages", json!({"messages": [user()], "metadata": {"user_id": id}})),
         ];
         for (path, body) in bodies {
             let code = refused(setting.post(path, &body).await, StatusCode::BAD_REQUEST).await;
@@ -92,18 +90,6 @@ async fn ids_that_no_store_takes_are_refused() {
 
 fn user() -> Value {
     json!({"id": "u1", "role": "user", "content": "Hi", "parts": [{"type": "text", "text": "Hi"}]})
-}
-
-/// An id of a turn that is no word is its hash, so that it is still the same turn when it is sent again.
-#[tokio::test]
-async fn odd_ids_of_turns_are_answered_once() {
-    let setting = setting(ODD.map(|_| Answer::from_text("Once.")));
-    for turn in ODD {
-        let body = json!({"message": "Hi", "conversation": "c1", "turn": turn});
-        let first = text(setting.post("/api/chat", &body).await).await;
-        assert_eq!(text(setting.post("/api/chat", &body).await).await, first, "{turn:?}");
-    }
-    assert_eq!(setting.model.calls(), ODD.len());
 }
 
 #[tokio::test]

@@ -117,3 +117,12 @@ async fn journals_are_off_by_default_and_of_one_tenant() {
     refused(setting.send(read("the-token-of-bob")).await, StatusCode::NOT_FOUND).await;
     refused(setting.get(JOURNAL).await, StatusCode::UNAUTHORIZED).await;
 }
+
+#[tokio::test]
+async fn deleted_conversation_has_no_journal() {
+    let setting = inspected([Answer::from_text("Hi.")]);
+    text(setting.post("/api/chat", &asking("t1")).await).await;
+    let delete = Request::delete("/api/conversations/c1").body(Body::empty()).unwrap();
+    assert_eq!(setting.send(delete).await.status(), StatusCode::NO_CONTENT);
+    refused(setting.get(JOURNAL).await, StatusCode::NOT_FOUND).await;
+}

@@ -17,13 +17,9 @@ use serde_json::Value;
 
 use crate::setting::{LIMIT, Setting, json_of, setting_over, text};
 
-/// The routes that read a page of a conversation, or all of it.
-const READS: [&str; 4] = [
-    "/api/conversations/c1?view=page&limit=100",
-    "/api/conversations/c1?limit=100",
-    "/api/conversations/c1/export?view=page",
-    "/api/ui/c1?limit=100",
-];
+/// The routes that read a page of a conversation.
+const READS: [&str; 3] =
+    ["/api/conversations/c1?view=page&limit=100", "/api/conversations/c1?limit=100", "/api/ui/c1?limit=100"];
 
 /// A wide header and many short rows, each of which a parser completes: 4.7 kB that were 6.6 MB of elements.
 fn wide_table() -> String {

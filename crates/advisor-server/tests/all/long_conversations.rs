@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use tokio::task::yield_now;
 use tokio::time::Instant;
 
-use crate::setting::{Setting, json_of, post, setting_over, text, with_tokens};
+use crate::setting::{Setting, post, setting_over, text, with_tokens};
 
 /// A store that notes the largest number of entries that a read has returned, those of each load, and how many loads of more
 /// than eight turns there were at once.
@@ -111,22 +111,6 @@ async fn law_r1_replaced_turn_is_found_in_pages() {
         assert_eq!(response.status(), status, "{turn}");
         text(response).await;
         assert!(pages.contains(&largest.load(Ordering::Relaxed)), "{turn}: {largest:?}");
-    }
-}
-
-#[tokio::test]
-async fn page_of_messages_is_read_without_the_rest() {
-    let store = Noted::default();
-    let (largest, loads) = (Arc::clone(&store.largest), Arc::clone(&store.loads));
-    let setting = with_conversation(store).await;
-    let mut query = "limit=5".to_owned();
-    for _ in 0..3 {
-        largest.store(0, Ordering::Relaxed);
-        loads.lock().unwrap().clear();
-        let read = json_of(setting.get(&format!("/api/conversations/c1?{query}")).await).await;
-        assert_eq!(read["messages"].as_array().unwrap().len(), 10);
-        assert_eq!((largest.load(Ordering::Relaxed), loads.lock().unwrap().iter().max()), (0, Some(&15)));
-        query = format!("limit=5&before={}", read["before"].as_str().unwrap());
     }
 }
 

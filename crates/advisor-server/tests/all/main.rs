@@ -2,7 +2,6 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
 
 mod access;
-mod addresses;
 mod anthropic_errors;
 mod application;
 mod approval_races;
@@ -57,7 +56,6 @@ mod tenants;
 mod tried_again;
 mod ui_approvals;
 mod ui_history;
-mod ui_retries;
 mod unknown_fields;
 mod upstream;
 #[path = "../../../advisor-sse/tests/all/validate/mod.rs"]

@@ -20,8 +20,8 @@ async fn markup_of_a_model_is_data() {
         ("/v1/chat/completions", json!({"messages": [message], "user": "c1"})),
         ("/v1/responses", json!({"input": "Hi", "conversation": "c1", "stream": true})),
         ("/v1/responses", json!({"input": "Hi", "conversation": "c1"})),
-        ("/v1/messages", json!({"messages": [message], "metadata": {"user_id": "c1"}, "stream": true})),
-        ("/v1/messages", json!({"messages": [message], "metadata": {"user_id": "c1"}})),
+        ("/v1/messages", json!({"messages": [message], "user": "c1", "stream": true})),
+        ("/v1/messages", json!({"messages": [message], "user": "c1"})),
     ] {
         let setting = setting([Answer::from_text(MARKUP)]);
         let asked = setting.post(path, &body).await;

@@ -1,12 +1,11 @@
 //! Pictures and files of the user, in the words of each protocol.
 
 use advisor_core::{Media, Message, MessageContent, Part};
-use advisor_server::ServerLimits;
 use advisor_testkit::Answer;
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 
-use crate::setting::{Setting, json_of, refused, setting, text};
+use crate::setting::{json_of, refused, setting, text};
 
 const CHAT: &str = "/v1/chat/completions";
 const RESPONSES: &str = "/v1/responses";
@@ -21,7 +20,7 @@ fn body(path: &str, parts: &Value) -> Value {
         RESPONSES => json!({"input": [message], "conversation": "c1", "stream": true}),
         UI => json!({"id": "c1", "messages": [message]}),
         AG_UI => json!({"threadId": "c1", "runId": "r1", "messages": [message]}),
-        _ => json!({"messages": [message], "user": "c1", "metadata": {"user_id": "c1"}, "stream": true}),
+        _ => json!({"messages": [message], "user": "c1", "stream": true}),
     }
 }
 
@@ -191,41 +190,6 @@ async fn other_picture_under_the_same_id_is_refused() {
     assert_eq!(setting.model.calls(), 1);
 }
 
-#[tokio::test]
-async fn large_picture_is_refused_with_its_body() {
-    let Setting { server, model } = setting([]);
-    let setting = Setting {
-        server: {
-            let mut limits = ServerLimits::default();
-            limits.body_bytes = 4_096;
-            server.with_limits(limits)
-        },
-        model,
-    };
-    let data = format!("data:image/png;base64,{}", "YWJj".repeat(2_000));
-    let picture = json!([{"type": "image_url", "image_url": {"url": data}}]);
-    let response = setting.post(CHAT, &body(CHAT, &picture)).await;
-    assert_eq!(refused(response, StatusCode::PAYLOAD_TOO_LARGE).await, "body_too_large");
-}
-
-/// A client sends the pictures of its history again in each turn.
-#[tokio::test]
-async fn chat_with_a_picture_a_turn_goes_on() {
-    let answers = ["One.", "Two.", "Three.", "Four.", "Five.", "Six."];
-    let setting = setting(answers.map(Answer::from_text));
-    let url = format!("data:image/png;base64,{}", "YWJj".repeat(400_000));
-    let picture =
-        json!([{"type": "text", "text": "And this?"}, {"type": "image_url", "image_url": {"url": url}}]);
-    let mut messages = Vec::new();
-    for answer in answers {
-        messages.push(json!({"role": "user", "content": picture}));
-        let response = setting.post(CHAT, &json!({"messages": messages, "user": "c1"})).await;
-        assert_eq!(response.status(), StatusCode::OK, "{answer}");
-        assert!(text(response).await.contains(answer), "{answer}");
-        messages.push(json!({"role": "assistant", "content": answer}));
-    }
-}
-
 /// Pictures of the client's history are in memory already. A client may leave them out, but has no others.
 #[tokio::test]
 async fn law_m8_pictures_of_the_history_are_those_of_memory() {
@@ -248,23 +212,5 @@ async fn law_m8_pictures_of_the_history_are_those_of_memory() {
         text(setting.post(CHAT, &first).await).await;
         let second = json!({"messages": [asked(&kept), answer, asked(&json!("And?"))], "user": "c1"});
         assert_eq!(setting.post(CHAT, &second).await.status(), status, "{kept}");
-    }
-}
-
-/// An address may be an internal one. Only the provider fetches it.
-#[tokio::test]
-async fn addresses_of_media_are_not_fetched() {
-    let internal = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    internal.set_nonblocking(true).unwrap();
-    let address = format!("http://{}/a", internal.local_addr().unwrap());
-    for (path, part) in [
-        (CHAT, json!({"type": "image_url", "image_url": {"url": address}})),
-        (RESPONSES, json!({"type": "input_file", "file_url": address})),
-        (MESSAGES, json!({"type": "image", "source": {"type": "url", "url": address}})),
-        (UI, json!({"type": "file", "mediaType": "image/png", "url": address})),
-        (AG_UI, json!({"type": "document", "source": {"type": "url", "value": address}})),
-    ] {
-        assert_eq!(sent(path, json!([part])).await.len(), 1, "{path}");
-        assert_eq!(internal.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock, "{path}");
     }
 }

@@ -2,10 +2,10 @@
 
 use advisor_testkit::Answer;
 use axum::body::Body;
-use axum::http::{HeaderValue, Method, Request, StatusCode};
+use axum::http::{Method, Request, StatusCode};
 
 use crate::disconnects::bodies;
-use crate::setting::{json_of, refused, setting};
+use crate::setting::{json_of, setting};
 
 /// `Zürich` in Latin-1 and in UTF-8.
 const ODD: [&[u8]; 2] = [b"Z\xfcrich", "Zürich".as_bytes()];
@@ -39,13 +39,4 @@ async fn ids_in_headers_are_refused_if_not_ascii() {
             assert_eq!(setting.model.calls(), 0, "{path} {name}");
         }
     }
-}
-
-/// A host of other characters is another machine.
-#[tokio::test]
-async fn host_that_is_not_ascii_is_another_one() {
-    let host = HeaderValue::from_bytes(ODD[0]).unwrap();
-    let request = Request::get("/api/conversations").header("host", host).body(Body::empty());
-    let response = setting([]).send(request.unwrap()).await;
-    assert_eq!(refused(response, StatusCode::FORBIDDEN).await, "forbidden");
 }

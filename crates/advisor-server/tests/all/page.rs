@@ -43,23 +43,15 @@ async fn check(app: &Router, path: &str) {
 }
 
 #[tokio::test]
-async fn page_finds_its_files_at_the_root() {
+async fn page_finds_its_files_under_any_path() {
     check(&setting([]).server.router(), "/").await;
-}
-
-#[tokio::test]
-async fn page_finds_its_files_under_a_path() {
+    let service = Router::new().nest_service("/assistant", setting([]).server.router());
+    check(&service, "/assistant").await;
+    check(&service, "/assistant/").await;
     for prefix in ["/assistant", "/apps/assistant", "/apps/{name}", "/assistant/"] {
         let app = Router::new().nest(prefix, setting([]).server.router());
         check(&app, &prefix.replace("{name}", "assistant")).await;
     }
-}
-
-#[tokio::test]
-async fn page_finds_its_files_as_a_nested_service() {
-    let app = Router::new().nest_service("/assistant", setting([]).server.router());
-    check(&app, "/assistant").await;
-    check(&app, "/assistant/").await;
 }
 
 #[tokio::test]

@@ -87,17 +87,6 @@ async fn turn_that_ends_while_it_is_read_is_read_whole() {
     assert_eq!(read["messages"][1]["text"], "It is sunny.");
 }
 
-/// Nothing says of a turn that runs that it was interrupted.
-#[tokio::test]
-async fn turn_that_runs_has_its_messages_so_far() {
-    let model = Gate::new();
-    let (setting, _held) = setting(Answer::new().text("It is ").gate(&model).text("sunny.").done());
-    let (_, _body) = until(setting.post("/api/chat", &asking()).await, "It is").await;
-    let read = json_of(setting.get(CONVERSATION).await).await;
-    let asked = json!({"role": "user", "text": "How is it?", "turn": "t1"});
-    assert_eq!((&read["running"], &read["messages"]), (&json!("t1"), &json!([asked])));
-}
-
 /// A client that opens the conversation joins the turn by its id.
 #[tokio::test]
 async fn conversation_whose_first_input_is_not_stored_names_its_turn() {

@@ -5,9 +5,9 @@ use advisor_testkit::{Answer, ScriptedModel};
 use axum::body::Body;
 use axum::http::{Response, StatusCode};
 use chat_memory_advisor::InMemoryStore;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::setting::{Setting, json_of, post, refused, setting, setting_over, text};
+use crate::setting::{Setting, json_of, refused, setting, setting_over, text};
 
 async fn messages(setting: &Setting) -> Vec<String> {
     let read = json_of(setting.get("/api/conversations/c1").await).await;
@@ -49,24 +49,6 @@ async fn reused_turn_id_gives_its_reason() {
     let elsewhere = setting_over(store, ScriptedModel::new([]));
     let stopped = reason(elsewhere.post("/api/chat", &ask("a", "Hi")).await).await;
     assert!(stopped.contains("has gone on without it") && stopped.contains("a new id"), "{stopped}");
-}
-
-#[tokio::test]
-async fn same_key_behind_another_response_is_refused() {
-    let setting = setting(["One.", "Two.", "Three."].map(Answer::from_text));
-    let ask = async |key: &str, previous: Option<&str>| {
-        let body = json!({"input": "Hi", "conversation": "c1", "previous_response_id": previous});
-        let request = post("/v1/responses").header("idempotency-key", key);
-        setting.send(request.body(Body::from(body.to_string())).unwrap()).await
-    };
-    let id = |response: &Value| response["id"].as_str().unwrap().to_owned();
-    let first = id(&json_of(ask("k1", None).await).await);
-    let second = json_of(ask("k2", Some(&first)).await).await;
-    assert_eq!(json_of(ask("k2", Some(&first)).await).await["id"], second["id"], "the same request");
-    text(ask("k3", Some(&id(&second))).await).await;
-    let elsewhere = ask("k3", Some(&first)).await;
-    assert_eq!(refused(elsewhere, StatusCode::UNPROCESSABLE_ENTITY).await, "turn_id_reused");
-    assert_eq!(setting.model.calls(), 3);
 }
 
 /// A request of `useChat` that is sent again is answered once, also one that replaces a turn.

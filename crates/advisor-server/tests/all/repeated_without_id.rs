@@ -83,33 +83,6 @@ async fn failed_turn_continues() {
     }
 }
 
-/// A client keeps a message whose turn has failed, in front of the next one.
-#[tokio::test]
-async fn failed_turn_behind_another_one_continues() {
-    for path in PATHS {
-        let failing = || Answer::refused(Error::new(ErrorKind::Connection, "canary"));
-        let setting = setting([failing(), failing(), failing(), Answer::from_text("Two.")]);
-        let list = [user("A?"), user("B?")];
-        for (list, status) in [
-            (&list[..1], StatusCode::BAD_GATEWAY),
-            (&list, StatusCode::BAD_GATEWAY),
-            (&list, StatusCode::BAD_GATEWAY),
-            (&list, StatusCode::OK),
-        ] {
-            let response = setting.send(request(list, path, 0)).await;
-            assert_eq!(response.status(), status, "{path} {list:?}");
-            text(response).await;
-        }
-        let texts = texts(&setting).await;
-        assert_eq!(
-            (texts[0].as_str(), &texts[texts.len() - 2..]),
-            ("A?", ["B?", "Two."].map(String::from).as_slice()),
-            "{path}"
-        );
-        assert_eq!(texts.iter().filter(|text| text.ends_with('?')).count(), 2, "{path}: {texts:?}");
-    }
-}
-
 /// The answer was lost on its way: the client's history ends before it, or its header says that it tries again.
 #[tokio::test]
 async fn finished_turn_whose_answer_is_lost_is_answered_once() {

@@ -82,15 +82,6 @@ async fn every_error_names_its_request() {
     }
 }
 
-#[tokio::test]
-async fn failure_within_the_answer_names_its_request() {
-    let setting = setting([Answer::new().text("It is").error(Error::new(ErrorKind::Connection, "canary"))]);
-    let response = setting.post("/api/chat", &json!({"message": "Hello"})).await;
-    let id = id_of(&response);
-    let body = text(response).await;
-    assert!(body.contains(&id) && !body.contains("canary"), "{body}");
-}
-
 /// The place is that of an error status. Streams of the other routes name the request in their header alone.
 #[tokio::test]
 async fn failure_within_an_answer_has_the_id_where_a_status_has_it() {

@@ -92,7 +92,7 @@ async fn unknown_previous_response_is_refused() {
     let both = json!({"input": "B?", "previous_response_id": id, "conversation": "c2"});
     assert_eq!(refused(ask("ann", both).await, StatusCode::BAD_REQUEST).await, "invalid_request");
     assert_eq!(setting.model.calls(), 1);
-    let same = json!({"input": "B?", "previous_response_id": id, "conversation": "c1", "user": "u1"});
+    let same = json!({"input": "B?", "previous_response_id": id, "conversation": "c1"});
     assert_eq!(ask("ann", same).await.status(), StatusCode::OK);
     assert_eq!(sent(&setting.model), ["A?", "One.", "B?"]);
 }

@@ -13,14 +13,14 @@ use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore};
 use serde_json::{Value, json};
 use tool_call_advisor::{FnTool, ToolCallAdvisor, ToolCallStreaming};
 
-use crate::setting::{Setting, post, refused, setting, text};
+use crate::setting::{Setting, post, post_in, refused, setting, text};
 
 /// The routes of clients that repeat a request by its status.
 const PATHS: [&str; 3] = ["/v1/chat/completions", "/v1/responses", "/v1/messages"];
 
 fn asking(is_stream: bool) -> Value {
     let messages = json!([{"role": "user", "content": "Hi"}]);
-    json!({"messages": messages, "input": "Hi", "user": "c1", "metadata": {"user_id": "c1"}, "stream": is_stream})
+    json!({"messages": messages, "input": "Hi", "user": "c1", "stream": is_stream})
 }
 
 /// Checks whether clients of OpenAI and Anthropic send the request again.
@@ -99,7 +99,7 @@ fn mailing(answers: impl IntoIterator<Item = Answer>) -> (Setting, Arc<AtomicUsi
     let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
     let tool_loop = ToolCallAdvisor::builder().streaming(ToolCallStreaming::FinalAnswerOnly).build().unwrap();
     let client = ChatClient::builder(model.clone()).advisor(memory.clone()).advisor(tool_loop).tool(mail);
-    let server = ChatServer::new(client.build().unwrap(), memory).with_conversation_by_user();
+    let server = ChatServer::new(client.build().unwrap(), memory);
     (Setting { server, model }, mails)
 }
 
@@ -113,7 +113,7 @@ async fn turn_that_ran_a_tool_is_asked_again_by_its_id_only() {
             let calls = Answer::from_calls([("c1", "mail", "{}")]);
             let (setting, mails) = mailing([calls, busy, Answer::from_text("It is sent.")]);
             let ask = || {
-                let request = post(path).header("idempotency-key", "k1");
+                let request = post_in(path, &asking(is_stream)).header("idempotency-key", "k1");
                 request.body(Body::from(asking(is_stream).to_string())).unwrap()
             };
             let failed = setting.send(ask()).await;

@@ -51,8 +51,7 @@ pub(crate) fn setting_with(store: impl ConversationStore, model: ScriptedModel, 
         .spawner(Spawner::new(|_| panic!("the server has a task for each turn")))
         .build()
         .unwrap();
-    // Each protocol has a field for the conversation then.
-    Setting { server: ChatServer::new(client, memory).with_conversation_by_user(), model }
+    Setting { server: ChatServer::new(client, memory), model }
 }
 
 /// The same server for two tenants, `ann` and `bob`.
@@ -70,7 +69,8 @@ impl Setting {
     }
 
     pub(crate) async fn post(&self, path: &str, body: &Value) -> Response<Body> {
-        self.send(post(path).body(Body::from(body.to_string())).unwrap()).await
+        let request = post_in(path, body);
+        self.send(request.body(Body::from(body.to_string())).unwrap()).await
     }
 
     pub(crate) async fn get(&self, path: &str) -> Response<Body> {
@@ -80,6 +80,14 @@ impl Setting {
 
 pub(crate) fn post(path: &str) -> axum::http::request::Builder {
     Request::post(path).header("content-type", "application/json")
+}
+
+/// A request whose body is this one. Below `/v1` the conversation has no field, so it is that of the end user here.
+pub(crate) fn post_in(path: &str, body: &Value) -> axum::http::request::Builder {
+    match body["user"].as_str().filter(|id| path.starts_with("/v1/") && !id.is_empty()) {
+        Some(id) => post(path).header("x-conversation-id", id),
+        None => post(path),
+    }
 }
 
 /// Reads a body to its end.

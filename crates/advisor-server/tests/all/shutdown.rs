@@ -13,14 +13,6 @@ use crate::connection::{connect, read_until};
 use crate::setting::{LIMIT, Setting, json_of, setting};
 
 #[tokio::test]
-async fn server_without_tokens_refuses_other_addresses() {
-    let listener = TcpListener::bind("0.0.0.0:0").await.unwrap();
-    let error =
-        serve(listener, setting([]).server, std::future::pending(), Duration::ZERO).await.unwrap_err();
-    assert!(error.to_string().contains("tokens"), "{error}");
-}
-
-#[tokio::test]
 async fn running_turn_ends_before_the_server() {
     let gate = Gate::new();
     let Setting { server, .. } = setting([Answer::new().text("It is ").gate(&gate).text("sunny.").done()]);
@@ -90,33 +82,6 @@ async fn law_k2_application_that_nests_the_server_stops_turns() {
     assert!(read["messages"][1]["text"].as_str().unwrap().starts_with("It is"), "{read}");
     assert_eq!(read["messages"][1]["turn"], read["messages"][0]["turn"], "{read}");
     assert!(read["running"].is_null(), "{read}");
-}
-
-/// A client of a protocol without resumption stops the model when it goes away.
-#[tokio::test]
-async fn client_that_goes_away_stops_its_turn() {
-    let (dropped, stopped) = oneshot::channel::<()>();
-    struct OnDrop(Option<oneshot::Sender<()>>);
-    impl Drop for OnDrop {
-        fn drop(&mut self) {
-            let _ = self.0.take().map(|sender| sender.send(()));
-        }
-    }
-    let guard = OnDrop(Some(dropped));
-    let waiting = async move {
-        let _guard = guard;
-        std::future::pending::<()>().await;
-    };
-    let Setting { server, .. } = setting([Answer::new().text("It is").wait(waiting)]);
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    let serving = tokio::spawn(serve(listener, server, std::future::pending(), LIMIT));
-    let body = r#"{"messages":[{"role":"user","content":"Hi"}],"stream":true}"#;
-    let mut client = connect(address, "/v1/chat/completions", body).await;
-    read_until(&mut client, "It is").await;
-    drop(client);
-    tokio::time::timeout(LIMIT, stopped).await.unwrap().unwrap();
-    serving.abort();
 }
 
 /// A client that sends nothing, or its head a byte now and then, does not keep a connection.

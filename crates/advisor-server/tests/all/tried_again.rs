@@ -1,16 +1,16 @@
 //! Turns that clients submit again after a broken connection.
 
-use advisor_testkit::{Answer, Gate};
+use advisor_testkit::Answer;
 use axum::body::Body;
-use axum::http::{Request, StatusCode};
-use serde_json::{Value, json};
+use axum::http::Request;
+use serde_json::Value;
 
 use crate::disconnects::bodies;
-use crate::setting::{json_of, post, setting, text, until};
+use crate::setting::{json_of, post_in, setting, text, until};
 
 /// A request that names its turn, and whose turn stops if its client disconnects.
 fn named(path: &str, body: &Value) -> Request<Body> {
-    let request = post(path).header("idempotency-key", "t1").header("x-on-disconnect", "stop");
+    let request = post_in(path, body).header("idempotency-key", "t1").header("x-on-disconnect", "stop");
     request.body(Body::from(body.to_string())).unwrap()
 }
 
@@ -32,30 +32,4 @@ async fn turn_runs_again_after_a_disconnect_has_stopped_it() {
         let texts: Vec<_> = read["messages"].as_array().unwrap().iter().map(|shown| &shown["text"]).collect();
         assert_eq!(texts, ["Hi", "It is sunny."], "{path}");
     }
-}
-
-/// A turn that its user has stopped stays stopped, also if the client then disconnects.
-#[tokio::test]
-async fn stopped_turn_does_not_run_again() {
-    let gate = Gate::new();
-    let setting = setting([Answer::new().text("It is").gate(&gate).text(" sunny.").done()]);
-    let (path, body) = &bodies()[2];
-    let (_, rest) = until(setting.send(named(path, body)).await, "It is").await;
-    let stop = post("/api/conversations/c1/stop").body(Body::empty()).unwrap();
-    assert_eq!(setting.send(stop).await.status(), StatusCode::NO_CONTENT);
-    drop(rest);
-    let again = text(setting.send(named(path, body)).await).await;
-    assert!(again.contains("the request was cancelled"), "{again}");
-    assert_eq!(setting.model.calls(), 1);
-}
-
-/// Another message under its id is still another turn.
-#[tokio::test]
-async fn other_input_after_a_disconnect_is_refused() {
-    let setting = setting([Answer::new().text("It is").hang()]);
-    let (path, body) = &bodies()[2];
-    let (_, rest) = until(setting.send(named(path, body)).await, "It is").await;
-    drop(rest);
-    let other = json!({"message": "Something else", "conversation": "c1"});
-    assert_eq!(setting.send(named(path, &other)).await.status(), StatusCode::UNPROCESSABLE_ENTITY);
 }

@@ -11,7 +11,7 @@ use chat_memory_advisor::store::{Batch, BatchKey, ConversationStore, NewEntry, V
 use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore};
 use serde_json::{Value, json};
 
-use crate::approvals::{Till, open_till, pays, start, till};
+use crate::approvals::{open_till, pays, start, till};
 use crate::setting::{Setting, json_of, post, refused, setting, text, until, with_tokens};
 
 async fn load(setting: &Setting) -> Value {
@@ -141,20 +141,6 @@ async fn law_t6_ui_loaded_approval_is_of_its_round() {
     assert_eq!(till.paid.load(Ordering::SeqCst), 1);
     let ended = load(&till.setting).await;
     assert_eq!(states(&ended["messages"][1]), ["output-available", "output-available", "done"]);
-}
-
-/// A server whose users do not decide asks for no approvals.
-#[tokio::test]
-async fn ui_history_asks_only_whom_the_stream_asks() {
-    let shown = |till: Till| async move {
-        say(&till.setting, "u1", "Pay.").await;
-        let loaded = load(&till.setting).await;
-        states(&loaded["messages"][1]).join(" ")
-    };
-    assert_eq!(shown(till([pays()])).await, "input-available input-available");
-    assert_eq!(shown(open_till([pays()])).await, "approval-requested approval-requested");
-    let place = || Answer::from_calls([("c1", "place", "{}"), ("c2", "pay", "{}")]);
-    assert_eq!(shown(open_till([place()])).await, "input-available approval-requested");
 }
 
 /// A call that ran or was refused at once, beside one that waits, has no decision of a person.

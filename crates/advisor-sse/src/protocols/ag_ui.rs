@@ -31,8 +31,6 @@ pub struct AgUi {
     /// The calls that the client knows.
     announced: BTreeMap<BlockId, Text>,
     approvals: Option<Approvals>,
-    /// The interrupts of an earlier run that are repeated at the end of this one.
-    asked_again: Vec<Value>,
 }
 
 impl AgUi {
@@ -46,7 +44,6 @@ impl AgUi {
             open: BTreeMap::new(),
             announced: BTreeMap::new(),
             approvals: None,
-            asked_again: Vec::new(),
         }
     }
 
@@ -55,11 +52,6 @@ impl AgUi {
     #[must_use]
     pub fn with_approvals(self, approvals: Approvals) -> Self {
         Self { approvals: Some(approvals), ..self }
-    }
-
-    /// Asks again for the approval of a call of an earlier run, at the end of this one: it still waits.
-    pub fn ask_again(&mut self, approval: &ApprovalId, tool: &str) {
-        self.asked_again.push(interrupt(approval, tool));
     }
 
     /// Makes the ids of the run's calls end so. A client finds a call among those of all runs of the thread, and models
@@ -79,8 +71,7 @@ impl AgUi {
     fn outcome(&self, calls: &[ClientCall]) -> Option<Value> {
         let asked =
             |call: &ClientCall| Some(interrupt(&self.approvals.as_ref()?.find(call)?, &call.call.name));
-        let interrupts: Vec<_> =
-            calls.iter().filter_map(asked).chain(self.asked_again.iter().cloned()).collect();
+        let interrupts: Vec<_> = calls.iter().filter_map(asked).collect();
         (!interrupts.is_empty()).then(|| json!({"type": "interrupt", "interrupts": interrupts}))
     }
 

@@ -1,15 +1,14 @@
 //! `Answers`: decisions by the ids of requests for approvals, as protocols have them. `WithEnds`: how decided calls end.
 
 use std::collections::HashSet;
-use std::mem::replace;
+use std::mem::take;
 use std::sync::{Arc, OnceLock};
 
 use advisor_core::{
     CallKey, Chunk, ClientSideCall, ConversationKey, Decision, DecisionProblem, Error, ErrorKind, Message,
-    Role, Text, ToolCall, ToolResult, TurnId,
+    Role, ToolCall, ToolResult, TurnId,
 };
 use advisor_sse::{ApprovalId, Approvals, Encoder, Failure, Frames};
-use chat_memory_advisor::StoreError;
 use chat_memory_advisor::store::ReadRange;
 use futures::{StreamExt, stream};
 use serde::Serialize;
@@ -72,12 +71,9 @@ impl SentVerdict {
 #[derive(Debug)]
 pub(in crate::routes) struct AnsweredCall {
     /// The id under which the client knows it.
-    pub(in crate::routes) id: String,
+    id: String,
     /// Its id among those of its turn in the store.
-    pub(in crate::routes) stored_id: String,
-    /// The id of the request for its approval.
-    pub(in crate::routes) approval: ApprovalId,
-    pub(in crate::routes) tool: Text,
+    stored_id: String,
 }
 
 /// The answers of a person to the requests that a conversation waits for.
@@ -108,7 +104,7 @@ impl Answers {
         turn: Option<&str>,
         sent: Vec<SentApproval>,
     ) -> Result<Self, Refusal> {
-        if !server.takes_decisions() {
+        if !server.takes_decisions {
             return if sent.is_empty() { Ok(Self::default()) } else { Err(Refusal::forbidden_decision()) };
         }
         let bad = |error: Error| Refusal::bad_request(error.to_string());
@@ -135,9 +131,7 @@ impl Answers {
             }
             shown.check(&call.call).map_err(|error| Refusal::from(&error))?;
             answers.decide(call, verdict).map_err(bad)?;
-            let (shown_id, tool) = (id.call().to_owned(), call.call.name.clone());
-            let stored_id = stored_id.clone();
-            answers.calls.push(AnsweredCall { id: shown_id, stored_id, approval: id, tool });
+            answers.calls.push(AnsweredCall { id: id.call().to_owned(), stored_id: stored_id.clone() });
         }
         Ok(Self { sent, ..answers })
     }
@@ -257,13 +251,13 @@ impl Asked {
         conversation: &ConversationKey,
         turn: Option<&TurnId>,
     ) -> Result<Self, Refusal> {
-        let open = server.memory().client_side_calls(conversation).await;
+        let open = server.memory.client_side_calls(conversation).await;
         let open = open.map_err(|error| Refusal::from(&error))?;
         let is_asked = |open: &ClientSideCall| {
             let tool = user.prompt(server).tools().find(&open.call.name);
             tool.is_some_and(|tool| !tool.definition().client_side)
         };
-        let log = server.memory().store().load(conversation, ReadRange::LastTurns(TURNS)).await;
+        let log = server.memory.store().load(conversation, ReadRange::LastTurns(TURNS)).await;
         let log = log.map_err(|error| Refusal::from(&error.into()))?.entries;
         // A turn that is sent again has decided the calls of the turn before it, and may have asked about others.
         let before = turn.and_then(|turn| turn_before(&log, turn));
@@ -290,17 +284,7 @@ pub(in crate::routes) fn approvals(
     (conversation, turn): (ConversationKey, TurnId),
 ) -> Option<Approvals> {
     let approvals = || Approvals::new(conversation, turn, user.prompt(server).tools().clone());
-    server.takes_decisions().then(approvals)
-}
-
-/// Returns the results with which a turn has begun, each with the id under which the client knows its call.
-pub(in crate::routes) async fn stored_results(
-    server: &ChatServer,
-    conversation: &ConversationKey,
-    turn: &TurnId,
-) -> Result<Vec<(String, ToolResult)>, StoreError> {
-    let log = server.memory().store().load(conversation, ReadRange::LastTurns(TURNS)).await?;
-    Ok(first_results(&log.entries, turn))
+    server.takes_decisions.then(approvals)
 }
 
 /// A call as a client shows it beside the answer of a person. The person has approved this and nothing else.
@@ -361,35 +345,17 @@ fn is_same(one: &Value, other: &Value) -> bool {
 pub(in crate::routes) trait ShowsEnds: Encoder {
     /// Writes the end of a call, by the id under which the client knows it.
     fn show_end(&mut self, call: &str, result: &ToolResult, frames: &mut Frames);
-
-    /// Asks again for the approval of a call of this tool, at the end of the turn. By default, the client keeps its own
-    /// request.
-    fn ask_again(&mut self, _approval: &ApprovalId, _tool: &Text) {}
 }
 
-/// What memory has of the decided calls.
-#[derive(Default)]
-struct Stored {
-    /// The results that begin the turn. They are known once it has a chunk.
-    results: OnceLock<Vec<(String, ToolResult)>>,
-    /// The calls that wait at the end of a turn without results: an advisor outside memory has answered it.
-    waiting: OnceLock<Vec<ClientSideCall>>,
-}
+/// The results that begin a turn, by the ids of their calls. They are known once the turn has a chunk.
+type FirstResults = Arc<OnceLock<Vec<(String, ToolResult)>>>;
 
-/// Writes the ends of decided calls in front of a turn's first chunk. At its end, it asks again for those that still wait.
+/// Writes the ends of decided calls in front of a turn's first chunk.
 pub(in crate::routes) struct WithEnds<E> {
     encoder: E,
-    conversation: ConversationKey,
+    /// The calls whose ends are not written yet.
     calls: Vec<AnsweredCall>,
-    ends: Ends,
-    stored: Arc<Stored>,
-}
-
-/// Whether the ends of the calls are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ends {
-    ToShow,
-    Shown,
+    results: FirstResults,
 }
 
 impl<E: ShowsEnds> WithEnds<E> {
@@ -401,71 +367,40 @@ impl<E: ShowsEnds> WithEnds<E> {
         server: &ChatServer,
         question: &Question,
     ) -> (Self, TurnReading) {
-        let stored = Arc::<Stored>::default();
-        let (ends, turn) = match calls.is_empty() {
-            true => (Ends::Shown, turn),
-            false => (Ends::ToShow, loading(turn, &stored, server, question)),
+        let results = FirstResults::default();
+        let turn = match calls.is_empty() {
+            true => turn,
+            false => loading(turn, Arc::clone(&results), server.clone(), question.key()),
         };
-        let conversation = question.conversation.clone();
-        (Self { encoder, conversation, calls, ends, stored }, turn)
+        (Self { encoder, calls, results }, turn)
     }
 
     fn show_ends(&mut self, frames: &mut Frames) {
-        if replace(&mut self.ends, Ends::Shown) == Ends::Shown {
-            return;
-        }
-        for (id, result) in self.stored.results.get().into_iter().flatten() {
-            if let Some(call) = self.calls.iter().find(|call| call.stored_id == *id) {
+        let calls = take(&mut self.calls);
+        for (id, result) in self.results.get().into_iter().flatten() {
+            if let Some(call) = calls.iter().find(|call| call.stored_id == *id) {
                 self.encoder.show_end(&call.id, result, frames);
-            }
-        }
-    }
-
-    fn ask_again(&mut self) {
-        let waiting = self.stored.waiting.get().map(Vec::as_slice).unwrap_or_default();
-        for AnsweredCall { approval, tool, .. } in &self.calls {
-            if waiting.iter().any(|open| !open.started && approval.names(&self.conversation, open)) {
-                self.encoder.ask_again(approval, tool);
             }
         }
     }
 }
 
-/// Returns the turn, which loads the results before its first item, and before its end what still waits.
+/// Returns the turn, which loads its first results before its first item.
 fn loading(
     mut turn: TurnReading,
-    stored: &Arc<Stored>,
-    server: &ChatServer,
-    question: &Question,
+    results: FirstResults,
+    server: ChatServer,
+    (conversation, id): (ConversationKey, TurnId),
 ) -> TurnReading {
-    let (loaded, of, (conversation, id)) = (Arc::clone(stored), server.clone(), question.key());
     let loading = async move {
         let first = turn.next().await;
-        match stored_results(&of, &conversation, &id).await {
-            Ok(results) => drop(loaded.results.set(results)),
+        match server.memory.store().load(&conversation, ReadRange::LastTurns(TURNS)).await {
+            Ok(log) => drop(results.set(first_results(&log.entries, &id))),
             Err(error) => warn!(%error, "the ends of decided calls are not shown: they cannot be loaded"),
         }
         stream::iter(first).chain(turn)
     };
-    let (stored, server, conversation) = (Arc::clone(stored), server.clone(), question.conversation.clone());
-    let turn = stream::once(loading).flatten().then(move |item| {
-        let is_end = matches!(&item, Ok(chunk) if chunk.completed().is_some());
-        let has_none = stored.results.get().is_some_and(Vec::is_empty);
-        let at_end =
-            (is_end && has_none).then(|| (Arc::clone(&stored), server.clone(), conversation.clone()));
-        async move {
-            if let Some((stored, server, conversation)) = at_end {
-                match server.memory().client_side_calls(&conversation).await {
-                    Ok(waiting) => drop(stored.waiting.set(waiting)),
-                    Err(error) => {
-                        warn!(%error, "the calls that still wait are not shown: they cannot be loaded")
-                    }
-                }
-            }
-            item
-        }
-    });
-    turn.boxed()
+    stream::once(loading).flatten().boxed()
 }
 
 impl<E: ShowsEnds> Encoder for WithEnds<E> {
@@ -479,9 +414,6 @@ impl<E: ShowsEnds> Encoder for WithEnds<E> {
 
     fn chunk(&mut self, chunk: &Chunk, frames: &mut Frames) {
         self.show_ends(frames);
-        if chunk.completed().is_some() {
-            self.ask_again();
-        }
         self.encoder.chunk(chunk, frames);
     }
 

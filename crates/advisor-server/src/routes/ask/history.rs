@@ -92,8 +92,8 @@ impl Stored {
         let next = NonZeroUsize::MIN.saturating_add(messages.len());
         let (mut left, mut turns, mut tip) =
             (next.saturating_add(FURTHER_TURNS), next.min(FIRST_TURNS), None);
-        let outside = server.turns().answered_outside_memory(conversation);
-        let place = server.comparisons().begin().await?;
+        let outside = server.turns.answered_outside_memory(conversation);
+        let place = server.comparisons.begin().await?;
         let begun = place.work(move || {
             let history = sent_turns(messages.get(..history).unwrap_or_default())?;
             Ok::<_, Refusal>((Self::new(history, outside), messages))
@@ -103,13 +103,13 @@ impl Stored {
         // The first read is that of a usual turn, and waits for none. The further ones have a place.
         let mut place = None;
         loop {
-            let page = server.memory().turns(conversation, tip, turns).await.map_err(failed)?;
+            let page = server.memory.turns(conversation, tip, turns).await.map_err(failed)?;
             let rest = NonZeroUsize::new(left.get().saturating_sub(page.turns.len()));
             tip = page.before;
             let turn = turn.cloned();
             let held = match place.take() {
                 Some(held) => held,
-                None => server.comparisons().begin().await?,
+                None => server.comparisons.begin().await?,
             };
             stored = held.work(move || stored.behind(&page.turns, turn.as_ref())).await.map_err(failed)?;
             place = Some(held);

@@ -48,12 +48,12 @@ impl OpenCalls {
     ) -> Result<Self, Refusal> {
         let turn = turn.map(turn_id).transpose();
         let turn = turn.map_err(|error| Refusal::bad_request(error.to_string()))?;
-        let open = server.memory().client_side_calls(conversation).await;
+        let open = server.memory.client_side_calls(conversation).await;
         let open = open.map_err(|error| Refusal::from(&error))?;
         if open.is_empty() && turn.is_none() {
             return Ok(Self::default());
         }
-        let log = server.memory().store().load(conversation, ReadRange::LastTurns(2)).await;
+        let log = server.memory.store().load(conversation, ReadRange::LastTurns(2)).await;
         let log = log.map_err(|error| Refusal::from(&error.into()))?.entries;
         let is_of_client = |open: &ClientSideCall| {
             let tool = user.prompt(server).tools().find(&open.call.name);

@@ -2,7 +2,7 @@
 //! and refuses by name. All others are ignored, since the settings of the model belong to the chain.
 
 use advisor_core::{ChatOptions, ParallelToolCalls, ResponseFormat, SchemaSupport, ToolChoice};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::ChatServer;
 use crate::refusal::Refusal;
@@ -18,43 +18,25 @@ pub(in crate::routes) enum Api {
     Messages,
 }
 
-/// A setting that the chain cannot have. It is refused by name, unless it has a value without an effect.
-struct Refused {
-    field: &'static str,
-    has_no_effect: fn(&Value) -> bool,
-    remedy: &'static str,
-}
-
-const fn refused(field: &'static str, has_no_effect: fn(&Value) -> bool, remedy: &'static str) -> Refused {
-    Refused { field, has_no_effect, remedy }
-}
-
-const CHAT_COMPLETIONS: &[Refused] = &[
-    refused("n", |value| *value == 1, "an answer is one: leave it out, or send 1"),
-    refused("logprobs", is_false, "the chain has no probabilities: leave it out"),
-    refused("top_logprobs", |value| *value == 0, "the chain has no probabilities: leave it out"),
-    refused("functions", is_empty, "the chain runs its own tools: leave it out"),
-    refused(
-        "function_call",
-        |value| *value == "auto" || *value == "none",
-        "the chain runs its own tools: leave it out",
-    ),
-    refused("modalities", |value| *value == serde_json::json!(["text"]), "an answer is text: leave it out"),
-    refused("audio", never, "an answer is text: leave it out"),
-    refused("web_search_options", never, "the chain has its own tools: leave it out"),
+/// The settings that the chain cannot have, each with the check for a value without an effect, and what to do. They are
+/// refused by name, by the routes of all APIs.
+const REFUSED: [(&str, fn(&Value) -> bool, &str); 13] = [
+    ("n", |value| *value == 1, "an answer is one: leave it out, or send 1"),
+    ("logprobs", is_false, "the chain has no probabilities: leave it out"),
+    ("top_logprobs", |value| *value == 0, "the chain has no probabilities: leave it out"),
+    ("functions", is_empty, OWN_TOOLS),
+    ("function_call", |value| *value == "auto" || *value == "none", OWN_TOOLS),
+    ("web_search_options", never, OWN_TOOLS),
+    ("mcp_servers", is_empty, OWN_TOOLS),
+    ("container", never, OWN_TOOLS),
+    ("modalities", |value| *value == json!(["text"]), "an answer is text: leave it out"),
+    ("audio", never, "an answer is text: leave it out"),
+    ("background", is_false, "an answer comes with its request: leave it out"),
+    ("prompt", never, "the chain has its own instructions: leave it out, and send `input`"),
+    ("max_tool_calls", never, "the chain has its own limits: leave it out"),
 ];
 
-const RESPONSES: &[Refused] = &[
-    refused("background", is_false, "an answer comes with its request: leave it out"),
-    refused("prompt", never, "the chain has its own instructions: leave it out, and send `input`"),
-    refused("max_tool_calls", never, "the chain has its own limits: leave it out"),
-    refused("top_logprobs", |value| *value == 0, "the chain has no probabilities: leave it out"),
-];
-
-const MESSAGES: &[Refused] = &[
-    refused("mcp_servers", is_empty, "the chain has its own tools: leave it out"),
-    refused("container", never, "the chain has its own tools: leave it out"),
-];
+const OWN_TOOLS: &str = "the chain has its own tools: leave it out";
 
 fn never(_: &Value) -> bool {
     false
@@ -69,14 +51,6 @@ fn is_empty(value: &Value) -> bool {
 }
 
 impl Api {
-    fn refused(self) -> &'static [Refused] {
-        match self {
-            Self::ChatCompletions => CHAT_COMPLETIONS,
-            Self::Responses => RESPONSES,
-            Self::Messages => MESSAGES,
-        }
-    }
-
     /// Returns the options of the turn that the settings ask for. `tools` are those of the request. `null` counts as
     /// absent.
     ///
@@ -88,11 +62,10 @@ impl Api {
         fields: &Fields,
         tools: &[Value],
     ) -> Result<ChatOptions, Refusal> {
-        let has_effect = |refused: &&Refused| {
-            present(fields, refused.field).is_some_and(|value| !(refused.has_no_effect)(value))
-        };
-        if let Some(Refused { field, remedy, .. }) = self.refused().iter().find(has_effect) {
-            return Err(Refusal::bad_request(format!("`{field}` is not supported: {remedy}")));
+        for (field, has_no_effect, remedy) in REFUSED {
+            if present(fields, field).is_some_and(|value| !has_no_effect(value)) {
+                return Err(Refusal::bad_request(format!("`{field}` is not supported: {remedy}")));
+            }
         }
         let mut options = ChatOptions::default();
         options.max_tokens = self.max_tokens(server, fields)?;
@@ -119,7 +92,7 @@ impl Api {
         };
         let limit = value.as_u64().and_then(|limit| u32::try_from(limit).ok()).filter(|limit| *limit > 0);
         let limit = limit.ok_or_else(|| wrong(name, "a whole number from 1"))?;
-        Ok(Some(server.client().options().max_tokens.map_or(limit, |own| own.min(limit))))
+        Ok(Some(server.client.options().max_tokens.map_or(limit, |own| own.min(limit))))
     }
 
     fn stop(self, fields: &Fields) -> Result<Vec<String>, Refusal> {
@@ -237,10 +210,10 @@ fn tool_choice(choice: &Value, tools: &[Value]) -> Result<Option<ToolChoice>, Re
 
 /// Refuses a form of the answer that the model of the chain does not enforce.
 fn enforceable(server: &ChatServer, field: &str, format: Option<&ResponseFormat>) -> Result<(), Refusal> {
-    let support = server.client().chain().schema_support();
+    let support = server.client.chain().schema_support();
     let is_enforced = match format {
         Some(ResponseFormat::JsonObject) => support >= SchemaSupport::JsonObject,
-        Some(ResponseFormat::JsonSchema { .. }) => match server.client().tools().is_empty() {
+        Some(ResponseFormat::JsonSchema { .. }) => match server.client.tools().is_empty() {
             true => support >= SchemaSupport::JsonSchemaWithoutTools,
             false => support >= SchemaSupport::JsonSchema,
         },

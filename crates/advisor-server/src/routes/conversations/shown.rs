@@ -1,62 +1,14 @@
-//! `Shown`: a message as a client shows it, with its turn. `ShownIds`: the ids of its calls, as in the stream.
+//! Messages as a client shows them, with their turn. `ShownIds`: the ids of its calls, as in the stream.
 
 use std::collections::{HashMap, VecDeque};
 
 use advisor_core::{Block, BlockContent, BlockKind, Message, Role, Text, ToolCall, ToolResult, TurnId};
 use advisor_sse::CallIds;
 use chat_memory_advisor::TurnMessages;
-use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::markdown::{Node, Room, render};
+use crate::markdown::{Room, render};
 use crate::routes::page::events::View;
-
-/// A message as a client shows it, with its turn.
-#[derive(Debug, Serialize)]
-#[serde(tag = "role", rename_all = "snake_case")]
-pub(super) enum Shown {
-    User {
-        text: String,
-        turn: String,
-    },
-    Assistant {
-        text: String,
-        reasoning: String,
-        turn: String,
-        /// The parts in their order, for the page.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        parts: Vec<ShownPart>,
-        calls: Vec<ShownCall>,
-    },
-    Tool {
-        id: String,
-        tool: String,
-        result: String,
-        is_error: bool,
-        turn: String,
-    },
-}
-
-#[derive(Debug, Serialize)]
-pub(super) struct ShownCall {
-    id: String,
-    tool: String,
-    args: Value,
-}
-
-#[derive(Debug, Serialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-pub(super) enum ShownPart {
-    /// With its elements as Markdown. There are none for a text that stays plain.
-    Text {
-        text: String,
-        nodes: Vec<Node>,
-    },
-    Reasoning {
-        text: String,
-    },
-    Call(ShownCall),
-}
 
 /// Returns the messages of a turn, without those that only the model sees, and without instructions. Texts whose elements
 /// have no room stay plain.
@@ -65,7 +17,7 @@ pub(super) fn shown_messages(
     view: View,
     ids: &mut ShownIds,
     room: &mut Room,
-) -> impl Iterator<Item = Shown> {
+) -> impl Iterator<Item = Value> {
     ids.begin_turn();
     let messages = turn.messages.iter().filter(|message| !message.is_hidden());
     messages.filter_map(move |message| shown(message, &turn.turn, view, ids, room))
@@ -77,71 +29,63 @@ pub(super) fn pass_turn(turn: &TurnMessages, ids: &mut ShownIds) {
     turn.messages.iter().filter(|message| !message.is_hidden()).for_each(|message| ids.pass(message));
 }
 
-fn shown(message: &Message, turn: &TurnId, view: View, ids: &mut ShownIds, room: &mut Room) -> Option<Shown> {
+fn shown(message: &Message, turn: &TurnId, view: View, ids: &mut ShownIds, room: &mut Room) -> Option<Value> {
     Some(match message.role() {
-        Role::User => Shown::User { text: message.text(), turn: turn.to_string() },
+        Role::User => json!({"role": "user", "text": message.text(), "turn": turn}),
         Role::Assistant => {
-            let (blocks, ids) = (message.blocks(), ids.of_calls(message));
-            let reasoning = blocks.iter().filter_map(|block| block.content().text_of(BlockKind::Reasoning));
-            let parts = match view {
-                View::Answer => Vec::new(),
-                View::Page => parts(blocks, ids.iter(), room),
-            };
-            Shown::Assistant {
-                text: message.text(),
-                // The parts of a summary are blocks.
-                reasoning: reasoning
-                    .map(|part| part.trim_start_matches('\n'))
-                    .collect::<Vec<_>>()
-                    .join("\n\n"),
-                parts,
-                calls: message.tool_calls().zip(ids).map(|(of, id)| call(of, id)).collect(),
-                turn: turn.to_string(),
+            let ids = ids.of_calls(message);
+            let reasoning =
+                message.blocks().iter().filter_map(|block| block.content().text_of(BlockKind::Reasoning));
+            // The parts of a summary are blocks.
+            let reasoning: Vec<_> = reasoning.map(|part| part.trim_start_matches('\n')).collect();
+            let call =
+                |(of, id): (&ToolCall, &String)| json!({"id": id, "tool": of.name, "args": arguments(of)});
+            let calls: Vec<_> = message.tool_calls().zip(&ids).map(call).collect();
+            let mut shown = json!({
+                "role": "assistant", "text": message.text(), "reasoning": reasoning.join("\n\n"), "calls": calls,
+                "turn": turn,
+            });
+            if let (View::Page, Some(fields)) = (view, shown.as_object_mut()) {
+                fields.insert("parts".into(), parts(message.blocks(), &ids, room).into());
             }
+            shown
         }
         Role::Tool => {
             let result = message.tool_result()?;
-            let (id, tool) = (ids.of_result(result), result.name.to_string());
-            Shown::Tool { id, tool, result: result.text(), is_error: result.is_error, turn: turn.to_string() }
+            json!({
+                "role": "tool", "id": ids.of_result(result), "tool": result.name, "result": result.text(),
+                "is_error": result.is_error, "turn": turn,
+            })
         }
         _ => return None,
     })
 }
 
-/// Blocks without text, such as media, are not shown. The ids are those of the answer's calls.
+/// Returns the parts of an answer in their order: texts with their elements as Markdown, reasoning, and calls, which have
+/// these ids. There are no elements for a text that stays plain. Blocks without text, such as media, are not shown.
 ///
 /// Texts beside each other are one: providers split a sentence to attach a source or a signature.
-fn parts<'a>(blocks: &[Block], mut ids: impl Iterator<Item = &'a String>, room: &mut Room) -> Vec<ShownPart> {
-    let mut parts = Vec::new();
-    let mut last = None;
-    for block in blocks.iter().filter(|block| block.kind() != BlockKind::Citation) {
-        let continues = last.replace(block.kind()) == Some(block.kind());
-        match block.content() {
-            BlockContent::Text(text) | BlockContent::Refusal(text) => match parts.last_mut() {
-                Some(ShownPart::Text { text: before, .. }) if continues => before.push_str(text),
-                _ => parts.push(ShownPart::Text { text: text.clone(), nodes: Vec::new() }),
-            },
-            BlockContent::Reasoning(text) => parts.push(ShownPart::Reasoning { text: text.clone() }),
-            BlockContent::ToolCall(of) => {
-                parts.extend(ids.next().map(|id| ShownPart::Call(call(of, id.clone()))));
-            }
-            _ => {}
+fn parts(blocks: &[Block], ids: &[String], room: &mut Room) -> Vec<Value> {
+    let blocks: Vec<_> = blocks.iter().filter(|block| block.kind() != BlockKind::Citation).collect();
+    let is_text = |block: &Block| matches!(block.kind(), BlockKind::Text | BlockKind::Refusal);
+    let mut ids = ids.iter();
+    let mut part = |run: &[&Block]| match run.first()?.content() {
+        BlockContent::Text(_) | BlockContent::Refusal(_) => {
+            let text: String = run.iter().filter_map(|block| block.content().text_of(block.kind())).collect();
+            let nodes = render(&text, room);
+            Some(json!({"type": "text", "text": text, "nodes": nodes}))
         }
-    }
-    for part in &mut parts {
-        if let ShownPart::Text { text, nodes } = part {
-            *nodes = render(text, room);
+        BlockContent::Reasoning(text) => Some(json!({"type": "reasoning", "text": text})),
+        BlockContent::ToolCall(of) => {
+            Some(json!({"type": "call", "id": ids.next()?, "tool": of.name, "args": arguments(of)}))
         }
-    }
-    parts
+        _ => None,
+    };
+    blocks.chunk_by(|one, next| is_text(one) && one.kind() == next.kind()).filter_map(&mut part).collect()
 }
 
-fn call(call: &ToolCall, id: String) -> ShownCall {
-    ShownCall {
-        id,
-        tool: call.name.to_string(),
-        args: call.parsed_arguments().unwrap_or_else(|_| Value::String(call.arguments.clone())),
-    }
+fn arguments(call: &ToolCall) -> Value {
+    call.parsed_arguments().unwrap_or_else(|_| Value::String(call.arguments.clone()))
 }
 
 /// The ids of calls and their results, as in the stream of their turn.

@@ -1,4 +1,4 @@
-//! `StoredPage`: a page of the turns of a conversation, read a few turns at a time, and the turn that runs. `WrittenPage`: its
+//! `StoredPage`: a page of the turns of a conversation, read a few turns at a time, and the turn that runs. `written`: its
 //! messages as JSON.
 
 use std::io;
@@ -7,7 +7,7 @@ use std::num::NonZeroUsize;
 use advisor_core::{ConversationKey, Error, ErrorKind, TurnId};
 use chat_memory_advisor::store::EntryId;
 use chat_memory_advisor::{TurnMessages, TurnPage};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::ChatServer;
@@ -23,28 +23,8 @@ const MOST_TURNS: NonZeroUsize = NonZeroUsize::new(100).unwrap();
 
 /// The turns that the first read of a page has at most. Each further one has at most twice as many, until the page has its
 /// turns or its bytes.
-pub(super) const FIRST_TURNS: NonZeroUsize = NonZeroUsize::new(8).unwrap();
+const FIRST_TURNS: NonZeroUsize = NonZeroUsize::new(8).unwrap();
 const TWICE: NonZeroUsize = NonZeroUsize::new(2).unwrap();
-
-/// The most turns of a page.
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(try_from = "usize")]
-pub(in crate::routes) struct TurnLimit(NonZeroUsize);
-
-impl Default for TurnLimit {
-    fn default() -> Self {
-        Self(TURNS)
-    }
-}
-
-impl TryFrom<usize> for TurnLimit {
-    type Error = String;
-
-    fn try_from(limit: usize) -> Result<Self, String> {
-        let limit = NonZeroUsize::new(limit).filter(|limit| *limit <= MOST_TURNS);
-        limit.map(Self).ok_or_else(|| format!("a page has 1 to {MOST_TURNS} turns"))
-    }
-}
 
 /// A page of the stored turns of a conversation.
 #[derive(Debug)]
@@ -65,8 +45,9 @@ impl StoredPage {
         server: &ChatServer,
         key: &ConversationKey,
         tip: Option<EntryId>,
-        limit: TurnLimit,
+        limit: Option<NonZeroUsize>,
     ) -> Result<Self, Refusal> {
+        let limit = limit.map_or(TURNS, |limit| limit.min(MOST_TURNS));
         let page = Self::page_and_running(server, key, tip, limit).await?;
         if page.page.turns.is_empty() && tip.is_none() && !matches!(page.running, Ok(Some(_))) {
             return Err(Refusal::not_found("there is no such conversation"));
@@ -78,17 +59,17 @@ impl StoredPage {
         server: &ChatServer,
         key: &ConversationKey,
         tip: Option<EntryId>,
-        limit: TurnLimit,
+        limit: NonZeroUsize,
     ) -> Result<Self, Refusal> {
-        let place = server.stored_reads().begin().await?;
+        let place = server.stored_reads.begin().await?;
         let turns = || newest_turns(server, key, tip, limit, &place);
-        let running_before = server.turns().running(key).await;
+        let running_before = server.turns.running(key).await;
         let page = turns().await?;
         let running_before = match running_before {
             Ok(running) => running,
             Err(error) => return Ok(Self { page, running: Err(error), place }),
         };
-        let running = server.turns().running(key).await;
+        let running = server.turns.running(key).await;
         // The messages may be those of a turn that has ended or begun since.
         let is_same = running.as_ref().is_ok_and(|running| *running == running_before);
         let page = if is_same { page } else { turns().await? };
@@ -101,13 +82,13 @@ async fn newest_turns(
     server: &ChatServer,
     key: &ConversationKey,
     tip: Option<EntryId>,
-    limit: TurnLimit,
+    limit: NonZeroUsize,
     place: &Place,
 ) -> Result<TurnPage, Refusal> {
     let (mut page, mut tip, mut bytes) = (TurnPage::default(), tip, 0_usize);
-    let mut turns = FIRST_TURNS.min(limit.0);
+    let mut turns = FIRST_TURNS.min(limit);
     loop {
-        let read = server.memory().turns(key, tip, turns).await;
+        let read = server.memory.turns(key, tip, turns).await;
         let read = read.map_err(|error| page_refusal(&error))?;
         let sized = place.work(move || {
             let size = read.turns.iter().map(|turn| json_size(&turn.messages)).sum::<usize>();
@@ -118,8 +99,8 @@ async fn newest_turns(
         tip = read.before;
         read.turns.append(&mut page.turns);
         page = read;
-        let left = NonZeroUsize::new(limit.0.get().saturating_sub(page.turns.len()));
-        match left.filter(|_| tip.is_some() && bytes <= server.limits().page_bytes) {
+        let left = NonZeroUsize::new(limit.get().saturating_sub(page.turns.len()));
+        match left.filter(|_| tip.is_some() && bytes <= server.limits.page_bytes) {
             Some(left) => turns = turns.saturating_mul(TWICE).min(left),
             None => return Ok(page),
         }
@@ -165,48 +146,40 @@ fn page_refusal(error: &Error) -> Refusal {
     }
 }
 
-/// The messages of a page.
-pub(super) struct WrittenPage {
-    /// The messages, oldest first.
-    pub(super) messages: Vec<Box<RawValue>>,
-    /// The tip of the page before, if there is one.
-    pub(super) before: Option<EntryId>,
-}
-
-impl WrittenPage {
-    /// Writes the newest turns that have room, the newest one first, so that no more is made than is sent. The newest one is
-    /// on the page in any case; its texts stay plain if there is no room for their elements.
-    pub(super) fn new(page: TurnPage, view: View, most: usize) -> Self {
-        let mut ids = ShownIds::default();
-        let before_turn = |turn| {
-            let before = ids.clone();
-            pass_turn(turn, &mut ids);
-            before
-        };
-        let mut before_turns: Vec<_> = page.turns.iter().map(before_turn).collect();
-        let (mut newest_first, mut bytes) = (Vec::new(), 0_usize);
-        let page = page.keep_newest_while(|turn| {
-            let ids = before_turns.pop().unwrap_or_default();
-            let left = most.saturating_sub(bytes);
-            let mut messages = written(turn, view, ids.clone(), most);
-            if newest_first.is_empty() && size(&messages) > left {
-                messages = written(turn, view, ids, 0);
-            }
-            bytes = bytes.saturating_add(size(&messages));
-            newest_first.push(messages);
-            bytes <= most
-        });
-        // Turns that stay together with the newest one.
-        for turn in page.turns.iter().rev().skip(newest_first.len()) {
-            newest_first.push(written(turn, view, before_turns.pop().unwrap_or_default(), 0));
+/// Returns the messages of a page, oldest first, and the tip of the page before.
+///
+/// It writes the newest turns that have room, the newest one first, so that no more is made than is sent. The newest one is
+/// on the page in any case; its texts stay plain if there is no room for their elements.
+pub(super) fn written(page: TurnPage, view: View, most: usize) -> (Vec<Box<RawValue>>, Option<EntryId>) {
+    let mut ids = ShownIds::default();
+    let before_turn = |turn| {
+        let before = ids.clone();
+        pass_turn(turn, &mut ids);
+        before
+    };
+    let mut before_turns: Vec<_> = page.turns.iter().map(before_turn).collect();
+    let (mut newest_first, mut bytes) = (Vec::new(), 0_usize);
+    let page = page.keep_newest_while(|turn| {
+        let ids = before_turns.pop().unwrap_or_default();
+        let left = most.saturating_sub(bytes);
+        let mut messages = messages_of(turn, view, ids.clone(), most);
+        if newest_first.is_empty() && size(&messages) > left {
+            messages = messages_of(turn, view, ids, 0);
         }
-        newest_first.truncate(page.turns.len());
-        Self { messages: newest_first.into_iter().rev().flatten().collect(), before: page.before }
+        bytes = bytes.saturating_add(size(&messages));
+        newest_first.push(messages);
+        bytes <= most
+    });
+    // Turns that stay together with the newest one.
+    for turn in page.turns.iter().rev().skip(newest_first.len()) {
+        newest_first.push(messages_of(turn, view, before_turns.pop().unwrap_or_default(), 0));
     }
+    newest_first.truncate(page.turns.len());
+    (newest_first.into_iter().rev().flatten().collect(), page.before)
 }
 
 /// Writes the messages of a turn, with at most this many bytes of elements.
-fn written(turn: &TurnMessages, view: View, mut ids: ShownIds, elements: usize) -> Vec<Box<RawValue>> {
+fn messages_of(turn: &TurnMessages, view: View, mut ids: ShownIds, elements: usize) -> Vec<Box<RawValue>> {
     let mut room = Room::new(elements);
     // A message is always JSON.
     shown_messages(turn, view, &mut ids, &mut room).filter_map(|shown| to_raw_value(&shown).ok()).collect()

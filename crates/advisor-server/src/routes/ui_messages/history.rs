@@ -1,21 +1,20 @@
 //! The messages of a chat, for a page that is loaded again.
 
-use std::num::NonZeroU64;
+use std::num::{NonZeroU64, NonZeroUsize};
 
 use advisor_core::TurnId;
 use axum::Json;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
-use axum::response::{IntoResponse, Response};
 use chat_memory_advisor::store::EntryId;
-use serde::{Deserialize, Serialize};
-use serde_json::value::{RawValue, to_raw_value};
+use serde::Deserialize;
+use serde_json::{Value, json};
 
-use super::stored_turns::{StoredTurns, read_messages};
+use super::stored_turns::read_messages;
 use super::{answer_id, encoder, encoder_without_approvals};
 use crate::ChatServer;
 use crate::refusal::Refusal;
-use crate::routes::conversations::stored_page::{StoredPage, TurnLimit, shortened};
+use crate::routes::conversations::stored_page::{StoredPage, shortened};
 use crate::routes::input::Parameters;
 use crate::routes::input::User;
 
@@ -23,36 +22,25 @@ use crate::routes::input::User;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::routes) struct Query {
-    #[serde(default)]
-    limit: TurnLimit,
+    limit: Option<NonZeroUsize>,
     /// The value of `before` of a later page.
     before: Option<NonZeroU64>,
 }
 
-/// A page of the messages of a chat.
-#[derive(Debug, Serialize)]
-struct Messages {
-    /// The messages, oldest first, as a client has them after it has read the streams of their turns.
-    messages: Box<RawValue>,
-    /// The turn that runs, if one does. Its answer is not among the messages: its stream has it from its beginning.
-    running: Option<String>,
-    /// The value of `before` for the page before, if there is one.
-    before: Option<String>,
-}
-
-/// Returns the messages of a chat for a page that is loaded again. Calls that wait for an approval ask for it, unless a turn
+/// Returns the messages of a chat for a page that is loaded again, oldest first: as a client has them after it has read the
+/// streams of their turns. The answer of the turn that runs is not among them: its stream has it. Calls that wait for an approval ask for it, unless a turn
 /// runs, which may run them.
 pub(in crate::routes) async fn read(
     State(server): State<ChatServer>,
     user: User,
     id: Result<Path<String>, PathRejection>,
     Parameters(Query { limit, before }): Parameters<Query>,
-) -> Result<Response, Refusal> {
+) -> Result<Json<Value>, Refusal> {
     let key = user.conversation(&id?)?;
     let tip = before.map(|before| EntryId::new(before.get()));
     let StoredPage { page, running, place } = StoredPage::read(&server, &key, tip, limit).await?;
     let (is_idle, running) = (matches!(running, Ok(None)), running.ok().flatten());
-    let (most, is_running) = (server.limits().page_bytes, running.clone());
+    let (most, is_running) = (server.limits.page_bytes, running.clone());
     let written = place.work(move || {
         let page = shortened(page, most);
         let last = page.turns.last().map(|turn| turn.turn.clone());
@@ -62,11 +50,9 @@ pub(in crate::routes) async fn read(
             true => encoder(&server, &user, (key.clone(), turn.clone()), answer_id(turn)),
             false => encoder_without_approvals(turn, answer_id(turn)),
         };
-        let turns = StoredTurns::new(encoder_of, is_running).write(&page.turns);
-        (to_raw_value(&read_messages(turns)), page.before)
+        (read_messages(&page.turns, encoder_of, is_running.as_ref()), page.before)
     });
     let (messages, before) = written.await.map_err(|error| Refusal::from(&error))?;
-    let messages = messages.map_err(|_| Refusal::internal())?;
     let (running, before) = (running.map(|turn| turn.to_string()), before.map(|tip| tip.to_string()));
-    Ok(Json(Messages { messages, running, before }).into_response())
+    Ok(Json(json!({"messages": messages, "running": running, "before": before})))
 }

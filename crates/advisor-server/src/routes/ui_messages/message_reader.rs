@@ -10,29 +10,22 @@ use serde_json::{Map, Value, json};
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct ReadMessage {
     pub(super) id: String,
-    role: Role,
+    role: &'static str,
     /// The parts, in the form of the AI SDK's `UIMessage`.
     pub(super) parts: Vec<Value>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum Role {
-    User,
-    Assistant,
-}
-
 impl ReadMessage {
     pub(super) fn of_user(id: String, parts: Vec<Value>) -> Self {
-        Self { id, role: Role::User, parts }
+        Self { id, role: "user", parts }
     }
 
     pub(super) fn of_assistant(id: String) -> Self {
-        Self { id, role: Role::Assistant, parts: Vec::new() }
+        Self { id, role: "assistant", parts: Vec::new() }
     }
 
     pub(super) fn is_of_assistant(&self) -> bool {
-        self.role == Role::Assistant
+        self.role == "assistant"
     }
 }
 

@@ -91,7 +91,7 @@ pub(super) async fn ask(
     let answered = async {
         let turn = question.start(&server, on_disconnect).await?;
         let (encoder, turn) = WithEnds::new(encoder, decided, turn, &server, &question);
-        streamed(turn, encoder, Frames::new(), user.request()).await
+        streamed(turn, encoder, Frames::new(), &user.request).await
     };
     let answered = answered.await.map_err(|refusal| refusal.with_used_turn(SENT_BEFORE))?;
     Ok(question.named(answered))
@@ -202,7 +202,7 @@ async fn replacing_turn(
     let Some(named) = named else { return Ok(None) };
     let request = digest(&serde_json::to_vec(&(named, input)).unwrap_or_default());
     let key = user.conversation(conversation)?;
-    let last = server.memory().store().load(&key, ReadRange::LastTurns(1)).await;
+    let last = server.memory.store().load(&key, ReadRange::LastTurns(1)).await;
     let log = last.map_err(|error| Refusal::from(&error.into()))?;
     let last = log.last_turn().map(TurnId::as_str).unwrap_or_default();
     let has_failed = matches!(
@@ -332,11 +332,11 @@ pub(in crate::routes) async fn resume(
     id: Result<Path<String>, PathRejection>,
 ) -> Result<Response, Refusal> {
     let key = user.conversation(&id?)?;
-    let running = server.turns().running(&key).await?;
+    let running = server.turns.running(&key).await?;
     let Some(id) = running else { return Ok(StatusCode::NO_CONTENT.into_response()) };
-    let turn = server.turns().join(&(key.clone(), id.clone())).await?;
+    let turn = server.turns.join(&(key.clone(), id.clone())).await?;
     let Some(turn) = turn else { return Ok(StatusCode::NO_CONTENT.into_response()) };
     let answer = answer_id(&id);
     let encoder = encoder(&server, &user, (key, id), answer);
-    streamed(turn, encoder, Frames::new(), user.request()).await
+    streamed(turn, encoder, Frames::new(), &user.request).await
 }

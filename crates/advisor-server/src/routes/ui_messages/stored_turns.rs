@@ -1,4 +1,4 @@
-//! `StoredTurns`: writes stored turns as their streams had them, and reads the messages from these.
+//! Writes stored turns as their streams had them, and reads the messages of the AI SDK from these.
 
 use std::cmp::Ordering;
 
@@ -18,79 +18,42 @@ use crate::routes::conversations::shown::ShownIds;
 use crate::routes::ui_messages::answer_id;
 use crate::routes::ui_messages::message_reader::{MessageReader, ReadMessage};
 
-/// Writes stored turns as their streams had them, the oldest first.
-pub(super) struct StoredTurns<E> {
-    /// Returns the encoder of a turn.
-    encoder: E,
-    /// The turn that runs, which writes its answer in its own stream.
-    running: Option<TurnId>,
-    /// The ids of the calls of the last answer.
-    ids: ShownIds,
-}
-
-/// A turn, as a client of the AI SDK has received it.
-pub(super) struct WrittenTurn {
-    turn: TurnId,
-    /// The ends of calls of the turn before.
-    ends: String,
-    said: Vec<ReadMessage>,
-    /// The stream of the answer.
-    answer: String,
-    continues: bool,
-}
-
-impl<E: Fn(&TurnId) -> UiMessages> StoredTurns<E> {
-    pub(super) fn new(encoder: E, running: Option<TurnId>) -> Self {
-        Self { encoder, running, ids: ShownIds::default() }
-    }
-
-    /// Writes these turns, the oldest first.
-    pub(super) fn write(mut self, turns: &[TurnMessages]) -> Vec<WrittenTurn> {
-        let next = turns.iter().skip(1).map(Some).chain([None]);
-        turns.iter().zip(next).map(|(turn, next)| self.write_turn(turn, next)).collect()
-    }
-
-    fn write_turn(&mut self, turn: &TurnMessages, next: Option<&TurnMessages>) -> WrittenTurn {
-        let (asked, answers) = visible(turn, next);
-        let mut encoder = (self.encoder)(&turn.turn);
-        let ends = self.ends(&asked, &mut encoder);
-        let suffix = CallSuffix::of(&turn.turn);
-        let continues = suffix.is_of_continued() && !ends.is_empty();
-        self.ids.begin_turn_with(suffix.in_message());
-        answers.iter().for_each(|message| self.ids.pass(message));
-        let answer = match self.running.as_ref() == Some(&turn.turn) {
-            true => String::new(),
-            false => written(&mut encoder, turn, &answers),
-        };
-        WrittenTurn { said: said(&turn.turn, &asked), turn: turn.turn.clone(), ends, answer, continues }
-    }
-
-    /// Returns the ends of the calls whose results begin a turn.
-    fn ends(&mut self, asked: &[&Message], encoder: &mut UiMessages) -> String {
-        let mut frames = Frames::new();
-        for result in asked.iter().filter_map(|message| message.tool_result()) {
-            encoder.show_end(&self.ids.of_result(result), result, &mut frames);
-        }
-        text(&mut frames)
-    }
-}
-
-/// Returns the messages that a client has after it has read these turns.
-pub(super) fn read_messages(turns: Vec<WrittenTurn>) -> Vec<ReadMessage> {
+/// Returns the messages that a client has after it has read these turns, the oldest first, each by its encoder. The turn that
+/// runs writes its answer in its own stream.
+pub(super) fn read_messages(
+    turns: &[TurnMessages],
+    encoder_of: impl Fn(&TurnId) -> UiMessages,
+    running: Option<&TurnId>,
+) -> Vec<ReadMessage> {
+    // The ids of the calls of the last answer.
+    let mut ids = ShownIds::default();
     let mut messages = Vec::<ReadMessage>::new();
-    for WrittenTurn { turn, ends, said, answer, continues } in turns {
+    let next = turns.iter().skip(1).map(Some).chain([None]);
+    for (turn, next) in turns.iter().zip(next) {
+        let (asked, answers) = visible(turn, next);
+        let mut encoder = encoder_of(&turn.turn);
+        let mut ends = Frames::new();
+        for result in asked.iter().filter_map(|message| message.tool_result()) {
+            encoder.show_end(&ids.of_result(result), result, &mut ends);
+        }
+        let ends = text(&mut ends);
         if let Some(asking) = messages.iter_mut().rfind(|message| message.is_of_assistant()) {
             MessageReader::new(asking).read(&ends);
         }
-        messages.extend(said);
-        match messages.last_mut().filter(|last| continues && last.is_of_assistant()) {
-            Some(continued) => MessageReader::new(continued).read(&answer),
-            None => {
-                let mut message = ReadMessage::of_assistant(answer_id(&turn));
-                MessageReader::new(&mut message).read(&answer);
-                messages.extend(Some(message).filter(|message| !message.parts.is_empty()));
-            }
+        messages.extend(said(&turn.turn, &asked));
+        let suffix = CallSuffix::of(&turn.turn);
+        let continues = suffix.is_of_continued() && !ends.is_empty();
+        ids.begin_turn_with(suffix.in_message());
+        answers.iter().for_each(|message| ids.pass(message));
+        if running == Some(&turn.turn) {
+            continue;
         }
+        let mut answer = match messages.pop_if(|last| continues && last.is_of_assistant()) {
+            Some(continued) => continued,
+            None => ReadMessage::of_assistant(answer_id(&turn.turn)),
+        };
+        MessageReader::new(&mut answer).read(&written(&mut encoder, turn, &answers));
+        messages.extend(Some(answer).filter(|answer| !answer.parts.is_empty()));
     }
     messages
 }

@@ -64,27 +64,6 @@ async fn process_without_relay_refuses_turns_elsewhere() {
     }
 }
 
-/// A relay that does not answer is asked once for a read.
-#[tokio::test(start_paused = true)]
-async fn conversation_is_read_after_one_wait_for_the_relay() {
-    let two = two([Answer::from_text("It is sunny.")]);
-    text(two.begin().await).await;
-    two.ways[1].set(State::Held);
-    let since = Instant::now();
-    assert!(running(&two.second).await.is_null());
-    assert!(since.elapsed() < 2 * ServerLimits::default().relay_timeout, "{:?}", since.elapsed());
-}
-
-#[tokio::test(start_paused = true)]
-async fn reader_elsewhere_learns_of_a_lost_relay() {
-    let two = two([Answer::new().text("It is").hang()]);
-    let (_, _rest) = until(two.begin().await, "It is").await;
-    let (_, body) = until(two.second.send(joining(None)).await, "It is").await;
-    two.ways[1].set(State::Down);
-    let rest = axum::body::to_bytes(Body::from_stream(body), usize::MAX).await.unwrap();
-    assert!(std::str::from_utf8(&rest).unwrap().contains("\"type\":\"error\""));
-}
-
 /// A relay that is back gets the items that it missed: the beginning, the middle or the end.
 #[tokio::test(start_paused = true)]
 async fn relay_that_is_back_gets_the_whole_turn() {

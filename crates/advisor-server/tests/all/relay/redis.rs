@@ -9,8 +9,7 @@ use std::sync::Once;
 
 use advisor_core::TurnId;
 use advisor_server::{Begun, RedisRelay, RunState, ServerLimits, TurnRelay, TurnRun};
-use advisor_sse::Frame;
-use advisor_testkit::{Answer, Gate, ScriptedModel};
+use advisor_testkit::{Answer, ScriptedModel};
 use axum::body::Body;
 use axum::http::{Method, Request, StatusCode};
 use chat_memory_advisor::InMemoryStore;
@@ -19,11 +18,10 @@ use chat_memory_redis::redis::cluster::ClusterClient;
 use chat_memory_redis::redis::{AsyncConnectionConfig, Client, FromRedisValue, cmd};
 use chat_memory_redis::{RedisServer, RedisStore};
 use futures::StreamExt;
-use serde_json::json;
 
 use super::contract::{batch, keeps_the_contract, last, page, run_of};
 use super::processes::{asking, joining, read_to_end, reading, running};
-use crate::setting::{LIMIT, Setting, post, refused, setting_over, text, until};
+use crate::setting::{LIMIT, Setting, post, setting_over, text, until};
 
 /// The variables of a child: the address of the server, and the prefix of the test.
 const CHILD: [&str; 2] = ["ADVISOR_RELAY_CHILD_URL", "ADVISOR_RELAY_CHILD_PREFIX"];
@@ -185,46 +183,6 @@ async fn law_r3_errors_have_neither_address_nor_keys() {
     let error = relay.begin(&run).await.unwrap_err();
     let shown = format!("{error:?} {} {relay:?}", advisor_core::text_with_sources(&error));
     assert!(shown.contains("WRONGTYPE") && !shown.contains("canary"), "{shown}");
-    place.remove().await;
-}
-
-fn answer(gate: &Gate) -> [Answer; 2] {
-    let call = Answer::new().text("Let me look.").call("w1", "weather", "{}").done();
-    [call, Answer::new().text("It ").text("is ").gate(gate).text("sunny.").done()]
-}
-
-#[tokio::test]
-async fn client_resumes_at_every_position_over_redis() {
-    let Some(place) = Place::new() else { return };
-    let gate = Gate::new();
-    let model = ScriptedModel::new(answer(&gate));
-    let (first, second) = (place.process(&model).await, place.process(&model).await);
-    let (shown, rest) = until(first.post("/api/chat", &asking("t1")).await, "is ").await;
-    // The relay has the text when a reader has it.
-    let (_, again) = until(second.post("/api/chat", &asking("t1")).await, "is ").await;
-    drop(again);
-    assert_eq!(running(&second).await, "t1");
-    let other = json!({"message": "Something else", "conversation": "c1", "turn": "t1"});
-    let refusal = refused(second.post("/api/chat", &other).await, StatusCode::UNPROCESSABLE_ENTITY).await;
-    assert_eq!(refusal, "turn_id_reused");
-    let mut resumed = vec![(second.send(joining(None)).await, None)];
-    for frame in Frame::read_all(&shown) {
-        let id = frame.id.unwrap();
-        resumed.push((second.send(joining(Some(&id))).await, Some(id)));
-    }
-    let ui = second.get("/api/ui/c1/stream").await;
-    gate.release();
-    let rest: Vec<_> = rest.map(Result::unwrap).collect().await;
-    let whole = shown + std::str::from_utf8(&rest.concat()).unwrap();
-    for (response, id) in resumed {
-        let behind = id.as_ref().map_or(&*whole, |id| {
-            whole.split_once(&format!("id: {id}\n")).unwrap().1.split_once("\n\n").unwrap().1
-        });
-        assert_eq!(text(response).await, behind, "behind {id:?}");
-    }
-    assert!(text(ui).await.contains("sunny."));
-    assert_eq!(read_to_end(&second).await, whole);
-    assert_eq!(model.calls(), 2);
     place.remove().await;
 }
 

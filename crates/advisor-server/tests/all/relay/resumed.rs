@@ -18,7 +18,6 @@ use serde_json::{Value, json};
 
 use super::contract::run_of;
 use super::processes::{State, asking, joining, read_to_end, running, two, two_over};
-use crate::disconnects::bodies;
 use crate::setting::{text, until};
 
 fn answer(gate: &Gate) -> [Answer; 2] {
@@ -55,25 +54,6 @@ async fn client_resumes_elsewhere_at_every_position() {
     assert_eq!(two.model.calls(), 2);
 }
 
-#[tokio::test(start_paused = true)]
-async fn every_resumable_route_reads_from_the_beginning_elsewhere() {
-    for ((path, body), resume) in
-        bodies().into_iter().zip(["/api/conversations/c1/stream", "/api/ui/c1/stream"])
-    {
-        let gate = Gate::new();
-        let two = two(answer(&gate));
-        let (shown, rest) = until(two.first.post(path, &body).await, "is ").await;
-        let joined = [two.first.get(resume).await, two.second.get(resume).await];
-        gate.release();
-        let rest: Vec<_> = rest.map(Result::unwrap).collect().await;
-        let whole = shown + std::str::from_utf8(&rest.concat()).unwrap();
-        for joined in joined {
-            assert_eq!(joined.status(), StatusCode::OK);
-            assert_eq!(text(joined).await, whole, "{resume}");
-        }
-    }
-}
-
 /// A turn that waits here, such as for its conversation, is not the running one.
 #[tokio::test(start_paused = true)]
 async fn turn_that_waits_here_is_not_the_running_one() {
@@ -86,18 +66,6 @@ async fn turn_that_waits_here_is_not_the_running_one() {
     // Without the relay, it is the only one that is known.
     two.ways[0].set(State::Down);
     assert_eq!(running(&two.first).await, "t2");
-}
-
-#[tokio::test(start_paused = true)]
-async fn running_turn_is_named_elsewhere() {
-    let gate = Gate::new();
-    let two = two(answer(&gate));
-    let (_, rest) = until(two.begin().await, "is ").await;
-    assert_eq!(running(&two.second).await, "t1");
-    gate.release();
-    drop(rest.collect::<Vec<_>>().await);
-    read_to_end(&two.second).await;
-    assert_eq!(running(&two.second).await, Value::Null);
 }
 
 /// The relay learns of an end after the process itself.
@@ -131,16 +99,6 @@ async fn turn_without_id_of_the_client_is_resumed_elsewhere() {
     drop(rest);
     gate.release();
     assert!(text(two.second.send(joining(None)).await).await.contains("sunny."));
-}
-
-/// While the model thinks, comments keep the connection of a reader elsewhere open.
-#[tokio::test(start_paused = true)]
-async fn silence_has_comments_elsewhere() {
-    let two = two([Answer::new().text("It is").hang()]);
-    let (_, _rest) = until(two.begin().await, "It is").await;
-    let joined = two.second.send(joining(None)).await;
-    let (read, _) = until(joined, ": keep-alive\n\n: keep-alive\n\n").await;
-    assert_eq!(Frame::read_all(&read).len(), 1);
 }
 
 /// A store that writes no end of a turn until the gate is released.

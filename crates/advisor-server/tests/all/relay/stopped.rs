@@ -125,17 +125,6 @@ async fn turn_that_a_disconnect_has_stopped_runs_again() {
     }
 }
 
-/// The process of the turn, which the relay still takes for its owner, does not join its own stopped turn.
-#[tokio::test(start_paused = true)]
-async fn turn_runs_again_right_after_a_disconnect() {
-    let (path, body) = ("/api/chunks", asking("t1"));
-    let two = two([Answer::new().text("It is").hang(), Answer::from_text("It is sunny.")]);
-    let (_, rest) = until(two.first.post(path, &body).await, "It is").await;
-    drop(rest);
-    let again = text(two.first.post(path, &body).await).await;
-    assert!(again.contains("It is sunny.") && !again.contains("cancelled"), "{again}");
-}
-
 /// The end of a turn reaches other processes before its own one exits, also if the relay is slow.
 #[tokio::test(start_paused = true)]
 async fn end_of_a_stopped_server_is_read_elsewhere() {

@@ -13,11 +13,11 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::processes::{State, Two, asking, joining, read_to_end, reading, running, two};
 use crate::disconnects::bodies;
-use crate::setting::{LIMIT, post, refused, text, until};
+use crate::setting::{LIMIT, post, post_in, refused, text, until};
 
 /// A request that names its turn, in each protocol.
 fn named(path: &str, body: &Value) -> Request<Body> {
-    post(path).header("idempotency-key", "t1").body(Body::from(body.to_string())).unwrap()
+    post_in(path, body).header("idempotency-key", "t1").body(Body::from(body.to_string())).unwrap()
 }
 
 #[tokio::test(start_paused = true)]

@@ -22,7 +22,8 @@ async fn main() -> Result<()> {
     };
     let charge = FnTool::new(charge, |_: Value| async { Ok("charged") });
     // The turn ends with calls of this tool, until a person has decided.
-    let policy = ToolPolicy::new([ToolRule::new(["charge"], PolicyAction::Ask)], PolicyAction::Allow);
+    let policy =
+        ToolPolicy { rules: vec![ToolRule::new(["charge"], PolicyAction::Ask)], ..ToolPolicy::default() };
     let tool_loop = ToolCallAdvisor::builder().policy(policy).build()?;
     let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
     let client = client(model).advisor(memory).advisor(tool_loop).tool(charge).build()?;

@@ -26,7 +26,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     // Per million tokens of input and output.
     let prices = [("large-*", Price::per_million("2.5".parse()?, "10".parse()?))];
     let money = Budget::for_each_tenant().with_money(Money::from_cents(3), prices).with_name("money");
-    let limits = ToolLimits::default().with_on_limit(OnLimit::AnswerWithoutTools);
+    let limits = ToolLimits { on_limit: OnLimit::AnswerWithoutTools, ..ToolLimits::default() };
     let client = client(model)
         .advisor(ToolCallAdvisor::builder().limits(limits).build()?)
         .advisor(money.clone())

@@ -62,7 +62,7 @@ async fn main() -> Result<()> {
         Answer::from_text("Oslo has 717,710 inhabitants, Bergen 291,940."),
         Answer::from_text("Oslo, as I found before."),
     ]);
-    let answers = ToolLimits::default().with_on_limit(OnLimit::AnswerWithoutTools);
+    let answers = ToolLimits { on_limit: OnLimit::AnswerWithoutTools, ..ToolLimits::default() };
     let researcher = agent(&finds, &memory, answers, look_up_tool())?;
     // Two questions at once would need the same conversation, so the tool runs alone.
     let definition = ToolDefinition {
@@ -79,7 +79,7 @@ async fn main() -> Result<()> {
         Answer::from_calls([("c2", "research", r#"{"question":"Which one is larger?"}"#)]),
         Answer::from_text("Oslo."),
     ]);
-    let writer = agent(&writes, &memory, ToolLimits::default().with_rounds(4), research)?;
+    let writer = agent(&writes, &memory, ToolLimits { rounds: Some(4), ..ToolLimits::default() }, research)?;
 
     for question in ["Compare Oslo and Bergen.", "Which one is larger?"] {
         println!("{question}");

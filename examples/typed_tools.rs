@@ -55,8 +55,8 @@ async fn main() -> Result<()> {
     ]);
     let trains = trains_tool();
     println!("the model is offered {}", trains.definition().parameters);
-    let now = FnTool::from_args("now", "Tells the time.", |_: Now| async { Ok("07:55") })
-        .map_definition(|definition| ToolDefinition { effect: Some(Effect::Pure), ..definition });
+    let mut now = FnTool::typed("now", "Tells the time.", |_: Now, _| async { Ok("07:55") });
+    now.definition.effect = Some(Effect::Pure);
     let client =
         client(model).advisor(ChatMemoryAdvisor::new(InMemoryStore::new())).tool(trains).tool(now).build()?;
 

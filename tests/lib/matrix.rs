@@ -96,13 +96,13 @@ impl Case {
         let memory = ChatMemoryAdvisor::new(Arc::clone(&store));
         let tool_loop = ToolCallAdvisor::builder()
             .streaming(self.mode)
-            .limits(
-                advisor_chain::tools::ToolLimits::default()
-                    .with_rounds(60)
-                    .with_calls(1000)
-                    .with_calls_per_tool(1000)
-                    .with_same_calls(None),
-            )
+            .limits(advisor_chain::tools::ToolLimits {
+                rounds: Some(60),
+                calls: Some(1000),
+                calls_per_tool: Some(1000),
+                same_calls: None,
+                ..Default::default()
+            })
             .build()
             .unwrap();
         let client = ChatClient::builder(model.clone())

@@ -16,8 +16,8 @@ pub use advisor_chain::sqlite::SqliteStore;
 pub use advisor_chain::stream_policy::{BlockPolicy, PendingBlock, ReplaceText, Verdict};
 pub use advisor_chain::text_tool_calls::{PromptFormat, TextToolCalls};
 pub use advisor_chain::tools::{
-    CallKey, CallStart, ClientSideTool, Effect, LoopHooks, OnCallLimit, OnLimit, ToolCallStreaming,
-    ToolError, ToolInvocation, ToolLimits, ToolOutput, ToolSet, VERIFY_BEFORE_RETRYING,
+    CallKey, CallStart, ClientSideTool, Effect, LoopHooks, OnLimit, ToolCallStreaming, ToolError,
+    ToolInvocation, ToolLimits, ToolOutput, ToolSet, VERIFY_BEFORE_RETRYING,
 };
 pub use advisor_chain::{
     AdvisorChain, AdvisorInfo, ChatClient, ChatClientBuilder, ChatMemoryAdvisor, ChatModel, ChatOptions,

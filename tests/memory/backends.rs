@@ -52,11 +52,13 @@ async fn turn_of(rounds: usize, store: Arc<dyn ConversationStore>) -> (Counts, u
         Answer::from_calls(ids.iter().map(|id| (id.as_str(), "work", "{}")))
     });
     let counting = Counting::default();
-    let limits = ToolLimits::default()
-        .with_rounds(1000)
-        .with_calls(10_000)
-        .with_calls_per_tool(10_000)
-        .with_same_calls(None);
+    let limits = ToolLimits {
+        rounds: Some(1000),
+        calls: Some(10_000),
+        calls_per_tool: Some(10_000),
+        same_calls: None,
+        ..ToolLimits::default()
+    };
     let client = ChatClient::builder(model.clone())
         .advisor(ToolCallAdvisor::builder().limits(limits).build().unwrap())
         .advisor(ChatMemoryAdvisor::new(StoreAround::with(store, counting.clone())))

@@ -20,7 +20,7 @@ async fn turn_time_bounds_store_that_hangs_in_round() {
                 let model = ScriptedModel::new(calls.chain([Answer::from_text("Done.")]));
                 let store = FaultStore::new(InMemoryStore::new());
                 store.fail_at(*operation, fault);
-                let limits = ToolLimits::default().with_turn_timeout(time);
+                let limits = ToolLimits { turn_timeout: Some(time), ..ToolLimits::default() };
                 let client = ChatClient::builder(model)
                     .advisor(ToolCallAdvisor::builder().limits(limits).build().unwrap())
                     .advisor(ChatMemoryAdvisor::new(store))

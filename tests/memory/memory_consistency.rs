@@ -116,7 +116,7 @@ fn exits() -> Vec<Exit> {
             answers: || {
                 vec![Answer::from_calls([("a", "work", "{}")]), Answer::from_calls([("b", "work", "{}")])]
             },
-            limits: |limits| limits.with_rounds(2),
+            limits: |limits| ToolLimits { rounds: Some(2), ..limits },
             end: |end| *end == TurnEnd::Completed(FinishReason::Limit(Limit::Rounds(2))),
             log: &[
                 "user go", "assistant", "tool worked", "assistant", "tool not started", "assistant I stopped",
@@ -126,7 +126,7 @@ fn exits() -> Vec<Exit> {
         Exit {
             name: "limit of calls",
             answers: || vec![Answer::from_calls([("a", "work", "{}"), ("b", "work", "{}")])],
-            limits: |limits| limits.with_calls(1),
+            limits: |limits| ToolLimits { calls: Some(1), ..limits },
             end: |end| *end == TurnEnd::Completed(FinishReason::Limit(Limit::Calls(1))),
             log: &["user go", "assistant", "tool worked", "tool not started", "assistant I stopped"],
             ..PLAIN

@@ -135,7 +135,7 @@ async fn law_o2_o6_m4_turn_timed_out_before_memory_is_remembered() {
     for place in PLACES {
         let slow = from_fn("slow", |_: ChatRequest, _: AdvisorChain| std::future::pending())
             .with_placement(Placement::new(Phase::Round));
-        let limits = ToolLimits::default().with_turn_timeout(Duration::from_secs(5));
+        let limits = ToolLimits { turn_timeout: Some(Duration::from_secs(5)), ..ToolLimits::default() };
         let tool_loop = ToolCallAdvisor::builder().limits(limits).build().unwrap();
         let scene = scene(place, slow, []).with(|client| client.advisor(tool_loop));
         let response = scene.ask("go").await.unwrap();

@@ -51,7 +51,7 @@ async fn law_t3_time_runs_out_although_chunks_are_always_there() {
         let aggregator = MessageAggregator::new(request.turn.next_round());
         Ok(ChunkStream::from_deltas(aggregator, Endless { begun: false }))
     });
-    let limits = ToolLimits::default().with_turn_timeout(Duration::from_millis(1));
+    let limits = ToolLimits { turn_timeout: Some(Duration::from_millis(1)), ..ToolLimits::default() };
     let chain = AdvisorChain::builder(Words(0))
         .advisor(ToolCallAdvisor::builder().limits(limits).build().unwrap())
         .advisor(endless.with_placement(Placement::new(Phase::Round)))

@@ -134,7 +134,7 @@ async fn law_m4_return_direct_is_judged() {
 /// A denied call counts for no limit of the loop.
 #[tokio::test]
 async fn law_t3_denied_calls_count_for_no_limit() {
-    let limits = ToolLimits::default().with_calls(1);
+    let limits = ToolLimits { calls: Some(1), ..ToolLimits::default() };
     let tool_loop = ToolCallAdvisor::builder().limits(limits).build().unwrap();
     let answers = [calls(&["delete", "look", "delete"]), Answer::from_text("Done.")];
     let scene = scene(answers, Phase::Round).with(|client| client.advisor(tool_loop));

@@ -267,7 +267,7 @@ async fn possibly_truncated_value_is_an_error() {
 
 #[tokio::test]
 async fn turn_ending_at_limit_has_no_value() {
-    let limits = ToolLimits::default().with_rounds(1);
+    let limits = ToolLimits { rounds: Some(1), ..ToolLimits::default() };
     let tools = ToolCallAdvisor::builder().limits(limits).build().unwrap();
     let setting = setting([calling()], Phase::Round, SchemaSupport::None, tools);
     let error = setting.prompt().entity::<City>().await.unwrap_err();

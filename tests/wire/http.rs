@@ -10,13 +10,13 @@ fn client(server: &ReplayServer) -> ChatClient {
     ChatClient::builder(model)
         .advisor(
             ToolCallAdvisor::builder()
-                .limits(
-                    ToolLimits::default()
-                        .with_rounds(60)
-                        .with_calls(200)
-                        .with_calls_per_tool(200)
-                        .with_same_calls(None),
-                )
+                .limits(ToolLimits {
+                    rounds: Some(60),
+                    calls: Some(200),
+                    calls_per_tool: Some(200),
+                    same_calls: None,
+                    ..ToolLimits::default()
+                })
                 .build()
                 .unwrap(),
         )

@@ -74,7 +74,7 @@ async fn vectors() -> Result<impl std::fmt::Debug, Box<dyn Error>> {
 #[cfg(feature = "typed-tools")]
 fn time() -> impl advisor_chain::Tool {
     type Nothing = std::collections::BTreeMap<String, String>;
-    advisor_chain::FnTool::from_args("time", "Tells the time.", |_: Nothing| async { Ok("12:00") })
+    advisor_chain::FnTool::typed("time", "Tells the time.", |_: Nothing, _| async { Ok("12:00") })
 }
 
 #[cfg(feature = "memory")]

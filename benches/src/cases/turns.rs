@@ -37,11 +37,13 @@ fn turn(bodies: Vec<Vec<Bytes>>, texts: usize) -> impl FnOnce() {
     let model = OpenAiModel::new("m").with_base_url("http://127.0.0.1:1/v1");
     let definition = ToolDefinition::new("weather", "The weather.", json!({"type": "object"}));
     let result = "x".repeat(500);
-    let limits = ToolLimits::default()
-        .with_rounds(1000)
-        .with_calls(10_000)
-        .with_calls_per_tool(10_000)
-        .with_same_calls(Some(10_000));
+    let limits = ToolLimits {
+        rounds: Some(1000),
+        calls: Some(10_000),
+        calls_per_tool: Some(10_000),
+        same_calls: Some(10_000),
+        ..ToolLimits::default()
+    };
     let builder = ChatClient::builder(model.with_transport(InMemory::new(bodies)));
     let builder = (0..3).fold(builder, |builder, _| builder.advisor(looking()));
     let client = builder

@@ -40,8 +40,10 @@ pub(crate) fn demo_weather() -> FnTool {
 /// # Errors
 /// For a name of no tool.
 pub(crate) fn tool_loop(asks: &[String], tools: &ToolSet) -> Result<ToolCallAdvisor> {
-    let rule = ToolRule::new(asks.iter().map(String::as_str), PolicyAction::Ask);
-    let policy = ToolPolicy::new(Some(rule).filter(|_| !asks.is_empty()), PolicyAction::Allow);
+    let mut policy = ToolPolicy::default();
+    if !asks.is_empty() {
+        policy.rules.push(ToolRule::new(asks.iter().map(String::as_str), PolicyAction::Ask));
+    }
     policy.validate_for(tools).map_err(|error| Error::configuration(format!("--ask: {error}")))?;
     ToolCallAdvisor::builder().streaming(ToolCallStreaming::All).policy(policy).build()
 }

@@ -257,7 +257,7 @@ impl ChatMemoryAdvisor {
     ///     let Some(key) = open.key else { continue };
     ///     let start = CallStart::new(key, open.call.id.clone());
     ///     match memory.record_call_start(&conversation, &start).await {
-    ///         // Run it only now, with `ToolCallAdvisor::run_call` or otherwise.
+    ///         // Run it only now.
     ///         Ok(()) => results.push(Message::tool(ToolResult::new(&open.call, vec!["paid".into()]))),
     ///         Err(error) if error.kind() == ErrorKind::CallAlreadyStarted => {}
     ///         Err(error) => return Err(error),

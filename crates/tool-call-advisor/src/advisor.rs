@@ -4,15 +4,14 @@ use std::fmt;
 use std::sync::Arc;
 
 use advisor_core::{
-    AdvisorInfo, AdvisorRole, CallRunner, Error, Leniency, LoopHistory, Phase, Placement, Result, ToolCall,
-    ToolSet,
+    AdvisorInfo, AdvisorRole, CallRunner, Error, FinishReason, Leniency, LoopHistory, Phase, Placement,
+    Result, ToolCall, ToolSet,
 };
 
 use crate::hooks::NoHooks;
+use crate::not_started::closing_text;
 use crate::plan::schema::Schemas;
-use crate::{
-    ClosingTexts, LoopHooks, ParallelTools, ToolCallStreaming, ToolExecution, ToolLimits, ToolPolicy,
-};
+use crate::{LoopHooks, ParallelTools, ToolCallStreaming, ToolExecution, ToolLimits, ToolPolicy};
 
 /// The tool loop: runs the calls of an answer, sends the results to the model and repeats.
 ///
@@ -37,7 +36,7 @@ use crate::{
 ///
 /// let advisor = ToolCallAdvisor::builder()
 ///     .streaming(ToolCallStreaming::All)
-///     .limits(ToolLimits::default().with_rounds(10))
+///     .limits(ToolLimits { rounds: Some(10), ..ToolLimits::default() })
 ///     .build()?;
 /// # Ok::<(), advisor_core::Error>(())
 /// ```
@@ -116,11 +115,6 @@ impl ToolCallAdvisorBuilder {
         self
     }
 
-    /// Leaves the history to a memory inside the loop. This is the default if there is one.
-    pub fn disable_internal_conversation_history(self) -> Self {
-        self.internal_conversation_history(false)
-    }
-
     /// Sets the limits of a turn.
     pub fn limits(mut self, limits: ToolLimits) -> Self {
         self.config.limits = Arc::new(limits);
@@ -160,9 +154,15 @@ impl ToolCallAdvisorBuilder {
         self
     }
 
-    /// Sets the sentences that the loop writes itself. Default: English, shown.
-    pub fn closing_texts(mut self, texts: ClosingTexts) -> Self {
-        self.config.texts = texts;
+    /// Sets the sentence that ends a turn at a limit or after a cut-off answer, by its finish reason. It is shown, stored
+    /// and sent. Default: an English one.
+    ///
+    /// If it is blank, nothing is shown, and the response has no block: the application chooses a text by the finish
+    /// reason. The stored transcript still ends with an assistant message, the default sentence. Some providers refuse a
+    /// transcript that ends with results, and the model should know the reason for the end. The message is
+    /// [hidden](advisor_core::Message::hidden), so submitting the turn again does not show it either.
+    pub fn closing_text(mut self, text: impl Fn(&FinishReason) -> String + Send + Sync + 'static) -> Self {
+        self.config.closing_text = Arc::new(text);
         self
     }
 
@@ -191,7 +191,7 @@ pub(crate) struct Config {
     pub(crate) policy: Option<ToolPolicy>,
     pub(crate) eligible: Arc<dyn Fn(&ToolCall) -> bool + Send + Sync>,
     pub(crate) leniency: Leniency,
-    pub(crate) texts: ClosingTexts,
+    pub(crate) closing_text: Arc<dyn Fn(&FinishReason) -> String + Send + Sync>,
     pub(crate) schemas: Arc<Schemas>,
 }
 
@@ -203,11 +203,11 @@ impl Default for Config {
             placement: Placement { phase: Phase::Loop, role: AdvisorRole::ToolLoop(LoopHistory::Auto) },
             limits: Arc::default(),
             hooks: Arc::new(NoHooks),
-            execution: Arc::new(ParallelTools::new()),
+            execution: Arc::new(ParallelTools::default()),
             policy: None,
             eligible: Arc::new(|_| true),
             leniency: Leniency::default(),
-            texts: ClosingTexts::new(),
+            closing_text: Arc::new(closing_text),
             schemas: Arc::default(),
         }
     }

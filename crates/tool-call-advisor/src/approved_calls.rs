@@ -3,22 +3,58 @@
 use std::sync::Arc;
 
 use advisor_core::{
-    BlockId, CallKey, CallRunner, ChatRequest, DecidedCall, DecisionProblem, Error, ErrorKind, Result, Text,
-    Tool, ToolCall, ToolResult, Verdict, async_trait,
+    BlockId, CallKey, CallRunner, ChatRequest, DecidedCall, DecisionProblem, Effect, Error, ErrorKind,
+    NotStartedReason, Result, Text, Tool, ToolCall, ToolResult, VERIFY_BEFORE_RETRYING, Verdict, async_trait,
 };
 use serde_json::Value;
 
+use crate::not_started::NotStarted;
 use crate::plan::prepare::{Room, prepare_in_time};
 use crate::plan::{Fate, PlannedCall, ToolPlan};
 use crate::run::decide::Counts;
 use crate::run::{limits_of, note_decided};
-use crate::{CallDecision, NotStarted, ReadyCall, ToolBatch, ToolCallAdvisor, ToolEvents};
+use crate::{CallDecision, ReadyCall, ToolBatch, ToolCallAdvisor, ToolEvents};
 
 /// Runs approved calls as the loop would, in one batch and within the limits of the turn that continues. They count as its
 /// calls. So do denied ones, which a model may repeat.
 ///
 /// The policy and `before_tool` have asked about the calls as the model wrote them. They are asked again about arguments
 /// that a person has changed, and may deny these. The `eligible` predicate is not asked.
+///
+/// With a memory, [`Prompt::resume`](advisor_core::Prompt::resume) calls it. Without one, call it yourself with the calls
+/// that a turn left to its caller. Nothing is recorded then: a call that must not run twice is started once within one
+/// [`Turn`](advisor_core::Turn), that of the request.
+///
+/// # Example
+/// ```
+/// use advisor_core::{CallKey, CallRunner, ChatClient, ChatRequest, DecidedCall, Message, Result, Verdict};
+/// use advisor_testkit::{Answer, ScriptedModel};
+/// use serde_json::{Value, json};
+/// use tool_call_advisor::{FnTool, ToolCallAdvisor, ToolDefinition, ToolSet};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<()> {
+/// let pay = ToolDefinition::new("pay", "Pays a bill.", json!({"type": "object"}));
+/// let pay = ToolDefinition { client_side: true, ..pay };
+/// let tools = ToolSet::new().with(FnTool::new(pay, |_: Value| async { Ok("paid") }));
+/// # let model = ScriptedModel::new([Answer::from_calls([("c1", "pay", "{}")]), Answer::from_text("Done.")]);
+/// let advisor = ToolCallAdvisor::new();
+/// let client = ChatClient::builder(model).advisor(advisor.clone()).tools(&tools).build()?;
+/// let answer = client.prompt().user("Pay the bill.").call().await?;
+///
+/// // Here a person approves the call. Its key is an idempotency key for the tool.
+/// let (_, call) = answer.open_calls().next().unwrap();
+/// let key = CallKey::new(answer.turn.id().clone(), answer.round(), 0);
+/// let approved =
+///     DecidedCall { key, call: call.clone(), verdict: Verdict::Approved, definition: None };
+/// let request = ChatRequest { tools, ..ChatRequest::new(Vec::new()) };
+/// let results = advisor.run(&request, vec![approved]).await?;
+///
+/// let results = results.into_iter().map(Message::tool);
+/// let messages: Vec<_> = answer.transcript().iter().cloned().chain(results).collect();
+/// assert_eq!(client.prompt().messages(messages).call().await?.text(), "Done.");
+/// # Ok(()) }
+/// ```
 #[async_trait]
 impl CallRunner for ToolCallAdvisor {
     async fn first_request(&self, request: ChatRequest) -> Result<ChatRequest> {
@@ -36,10 +72,12 @@ impl CallRunner for ToolCallAdvisor {
                 true => (DecisionProblem::Policy, "the policy denies the changed arguments"),
                 false => return Ok(()),
             },
-            Err(NotStarted::UnknownTool(_)) => {
+            Err(why) if why.reason() == NotStartedReason::UnknownTool => {
                 (DecisionProblem::UnknownTool, "the request has no such tool; add it to the prompt")
             }
-            Err(NotStarted::Incomplete) => (DecisionProblem::Incomplete, "the call is incomplete; deny it"),
+            Err(why) if why.reason() == NotStartedReason::IncompleteCall => {
+                (DecisionProblem::Incomplete, "the call is incomplete; deny it")
+            }
             // Without the reason, which has parts of the arguments.
             Err(_) => {
                 let text = "the arguments do not fit the tool; change them, or deny the call";
@@ -61,8 +99,8 @@ impl CallRunner for ToolCallAdvisor {
         }
         let deadline = note_decided(&request.turn, &limits, counts);
         let batch = ToolBatch::new(request, ToolEvents::ignored(), deadline);
-        let (execution, texts) = (&*self.config.execution, &self.config.texts);
-        match ToolPlan::new(planned).run(execution, texts, batch, limits.of_result()).await {
+        let mut plan = ToolPlan::new(planned);
+        match plan.run(&*self.config.execution, batch, limits.of_result()).await {
             (results, None) => Ok(results),
             (_, Some(error)) => Err(error),
         }
@@ -79,7 +117,7 @@ impl ToolCallAdvisor {
         room: &mut Room,
     ) -> Result<Fate> {
         if let Verdict::Denied(reason) = &decided.verdict {
-            return Ok(Fate::NotStarted(NotStarted::Forbidden(reason.clone())));
+            return Ok(Fate::NotStarted(NotStarted::denied(reason)));
         }
         if !matches!(by_limits, Fate::Admitted) {
             return Ok(by_limits);
@@ -95,7 +133,9 @@ impl ToolCallAdvisor {
         };
         let asked = decided.definition.as_deref();
         if asked.is_some_and(|asked| *asked != tool.definition().digest()) {
-            return Ok(Fate::NotStarted(NotStarted::Redefined));
+            let text = "the call was approved, but the definition of the tool has changed since; read the new one, and call the \
+                        tool again if it still fits";
+            return Ok(Fate::NotStarted(NotStarted::denied(text)));
         }
         let (call, key, edited) = (decided.call.clone(), decided.key.clone(), edited(&decided.verdict));
         let is_edited = edited.is_some();
@@ -103,7 +143,12 @@ impl ToolCallAdvisor {
         if is_edited
             && let CallDecision::Deny(reason) = self.config.hooks.before_tool(&ready, request).await?
         {
-            return Ok(Fate::NotStarted(NotStarted::Forbidden(reason)));
+            return Ok(Fate::NotStarted(NotStarted::denied(reason)));
+        }
+        // Where a memory records starts, it has recorded this one.
+        let is_once = ready.tool.definition().effect == Some(Effect::AtMostOnce);
+        if is_once && !request.turn.facts(|facts| facts.started.insert(ready.key.clone())) {
+            return Ok(Fate::NotStarted(NotStarted::already_started(VERIFY_BEFORE_RETRYING)));
         }
         Ok(Fate::Ready(ready))
     }

@@ -6,9 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use advisor_core::{
-    BlockId, CallKey, ChatRequest, ConversationKey, Effect, NotStartedReason, Part, Progress, Result, Text,
-    Tool, ToolCall, ToolEvent, ToolEventKind, ToolInvocation, ToolOutput, ToolResult, Turn, async_trait,
-    catch_panics,
+    BlockId, CallKey, ChatRequest, ConversationKey, Effect, Part, Progress, Result, Text, Tool, ToolCall,
+    ToolEvent, ToolEventKind, ToolInvocation, ToolOutput, ToolResult, Turn, async_trait, catch_panics,
 };
 use futures::stream::{FuturesUnordered, StreamExt};
 use serde_json::Value;
@@ -16,7 +15,6 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tracing::{Instrument, field};
 
-use crate::ToolLimits;
 use crate::truncate::{ResultBounds, cap_result};
 
 /// Runs the calls of one answer. Replace it to run tools elsewhere, such as in a durable engine.
@@ -115,35 +113,17 @@ impl ToolBatch {
 /// Nothing is spawned: tools run inside the turn, and dropping the turn drops them. Timeouts need a tokio runtime
 /// with its timer enabled.
 #[derive(Debug)]
+#[allow(clippy::exhaustive_structs, reason = "callers write it with `..ParallelTools::default()`")]
 pub struct ParallelTools {
-    concurrency: usize,
-    timeout: Option<Duration>,
+    /// The number of tools that run at a time, at least one. Default: 8.
+    pub concurrency: usize,
+    /// The timeout for tools without their own; `None` means no timeout. Default: 120 seconds.
+    pub timeout: Option<Duration>,
 }
 
 impl Default for ParallelTools {
     fn default() -> Self {
         Self { concurrency: 8, timeout: Some(Duration::from_secs(120)) }
-    }
-}
-
-impl ParallelTools {
-    /// Creates an execution with at most 8 tools at a time and a timeout of 120 seconds. A tool's own timeout
-    /// takes precedence.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Sets the number of tools that run at a time, at least one.
-    #[must_use]
-    pub fn with_concurrency(self, concurrency: usize) -> Self {
-        Self { concurrency: concurrency.max(1), ..self }
-    }
-
-    /// Sets the timeout for tools without their own; `None` means no timeout.
-    #[must_use]
-    pub fn with_timeout(self, timeout: Option<Duration>) -> Self {
-        Self { timeout, ..self }
     }
 }
 
@@ -158,7 +138,7 @@ impl ToolExecution for ParallelTools {
         loop {
             while let Some((_, next)) = waiting.front() {
                 let exclusive = next.tool.definition().exclusive;
-                if alone || running.len() >= self.concurrency || (exclusive && !running.is_empty()) {
+                if alone || running.len() >= self.concurrency.max(1) || (exclusive && !running.is_empty()) {
                     break;
                 }
                 alone = exclusive;
@@ -303,7 +283,6 @@ pub struct ToolEvents(Option<Listener>);
 #[derive(Debug, Clone)]
 struct Listener {
     sender: mpsc::Sender<ToolEvent>,
-    /// Limits for the results in events, the same as for the results that the model reads.
     bounds: ResultBounds,
     reported: Arc<Mutex<HashMap<BlockId, Reported>>>,
 }
@@ -317,25 +296,20 @@ enum Reported {
 
 impl ToolEvents {
     /// Creates a sender that discards events.
-    #[must_use]
-    pub fn ignored() -> Self {
+    pub(crate) fn ignored() -> Self {
         Self(None)
     }
 
-    /// Creates a sender and its receiver. At most `capacity` events are buffered; beyond that, tools wait.
-    #[must_use]
-    pub fn channel(capacity: usize) -> (Self, mpsc::Receiver<ToolEvent>) {
+    /// Creates a sender and its receiver. At most `capacity` events are buffered; beyond that, tools wait. Results in events
+    /// have the same limits as those that the model reads.
+    pub(crate) fn channel(capacity: usize, bounds: ResultBounds) -> (Self, mpsc::Receiver<ToolEvent>) {
         let (sender, receiver) = mpsc::channel(capacity.max(1));
-        let bounds = ToolLimits::default().of_result();
         (Self(Some(Listener { sender, bounds, reported: Arc::default() })), receiver)
     }
 
-    /// Sets the limits for the results in events.
-    pub(crate) fn within(mut self, bounds: ResultBounds) -> Self {
-        if let Some(listener) = &mut self.0 {
-            listener.bounds = bounds;
-        }
-        self
+    /// Returns whether events are sent instead of discarded.
+    pub(crate) fn are_shown(&self) -> bool {
+        self.0.is_some()
     }
 
     /// Reports that a tool starts.
@@ -359,11 +333,6 @@ impl ToolEvents {
         let Some(listener) = self.moved(call.block, Some(Reported::Start), Reported::End) else { return };
         let result = cap_result(result.clone(), listener.bounds);
         listener.send(event(call, ToolEventKind::Finished(result))).await;
-    }
-
-    /// Reports that a call does not start, with the error result that answers it.
-    pub async fn not_started(&self, call: &ReadyCall, reason: NotStartedReason, result: &ToolResult) {
-        self.not_run(event(call, ToolEventKind::NotStarted { reason, result: result.clone() })).await;
     }
 
     /// Reports an event of kind [`ToolEventKind::NotStarted`].

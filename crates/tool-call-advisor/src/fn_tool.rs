@@ -14,8 +14,8 @@ use tokio::task::JoinHandle;
 
 /// A tool made from a closure.
 ///
-/// With the feature `typed-tools`, `FnTool::typed` and `FnTool::from_args` derive its schema from a type. The
-/// other constructors take a definition.
+/// With the feature `typed-tools`, `FnTool::typed` derives its schema from a type. The other constructors take a
+/// definition.
 ///
 /// # Example
 /// ```
@@ -30,7 +30,8 @@ use tokio::task::JoinHandle;
 /// assert_eq!(weather.definition().name, "weather");
 /// ```
 pub struct FnTool {
-    definition: ToolDefinition,
+    /// Its definition. Change it to run the tool exclusively, with its own timeout, or with a declared effect.
+    pub definition: ToolDefinition,
     run: Box<dyn Fn(ToolInvocation) -> BoxFuture<'static, Result<ToolOutput, ToolError>> + Send + Sync>,
 }
 
@@ -59,23 +60,6 @@ impl FnTool {
         Fut: Future<Output = Result<ToolOutput, ToolError>> + Send + 'static,
     {
         Self { definition, run: Box::new(move |invocation| run(invocation).boxed()) }
-    }
-
-    /// Changes the definition, for example to run the tool exclusively or with its own timeout.
-    ///
-    /// # Example
-    /// ```
-    /// # use serde_json::{Value, json};
-    /// # use tool_call_advisor::{Effect, FnTool, Tool, ToolDefinition};
-    /// # let definition = ToolDefinition::new("charge", "Charges a card.", json!({"type": "object"}));
-    /// # let charge = FnTool::new(definition, |_: Value| async { Ok("charged") });
-    /// let effect = Some(Effect::AtMostOnce);
-    /// let charge = charge.map_definition(|definition| ToolDefinition { effect, exclusive: true, ..definition });
-    /// assert!(charge.definition().exclusive);
-    /// ```
-    #[must_use]
-    pub fn map_definition(self, change: impl FnOnce(ToolDefinition) -> ToolDefinition) -> Self {
-        Self { definition: change(self.definition), ..self }
     }
 
     /// Creates a tool that blocks its thread. It runs off the async threads, at most `limit` runs at a time.

@@ -4,16 +4,15 @@
 //! - `#[tool]` makes a tool of a function or a method; [`FnTool`] makes one of a closure; [`ClientSideTool`] offers one that the caller runs.
 //! - [`Effect`] declares whether a tool may run twice for one call. If not, the start of a call is recorded before
 //!   it runs.
-//! - [`ClosingTexts`] are the sentences that the loop writes itself.
 //! - [`ToolLimits`] bounds a turn; [`LoopHooks`] are called at its turning points.
 //! - [`ParallelTools`] runs the calls; a custom [`ToolExecution`] replaces it.
-//! - [`ToolCallAdvisor::run_call`] runs one call outside the loop, such as one that the caller approved.
+//! - [`CallRunner::run`](advisor_core::CallRunner::run) runs calls outside the loop, such as ones that the caller approved.
 //!
 //! # Features
 //! | feature | effect | by default |
 //! | --- | --- | --- |
 //! | `schema-validation` | checks arguments against the whole schema of a tool, and schemas when a client is built | no |
-//! | `typed-tools` | `#[tool]`, `FnTool::typed`, `FnTool::from_args` and `schema_for`: the schema of a type | yes |
+//! | `typed-tools` | `#[tool]`, `FnTool::typed` and `schema_for`: the schema of a type | yes |
 //!
 //! The structure of a schema is checked in any case: types, values, bounds, properties, items, `allOf`, `anyOf`, `$ref`.
 //! Without `schema-validation`, and for a tool of [another program](advisor_core::ToolDefinition::origin), the tool
@@ -22,12 +21,11 @@
 
 mod advisor;
 mod approved_calls;
-mod call_run;
-mod closing_texts;
 mod execution;
 mod fn_tool;
 mod hooks;
 mod limits;
+mod not_started;
 mod plan;
 mod policy;
 mod run;
@@ -44,12 +42,10 @@ pub use advisor_core::{
 #[cfg(feature = "typed-tools")]
 #[doc(inline)]
 pub use advisor_macros::tool;
-pub use call_run::CallRun;
-pub use closing_texts::{ClosingTexts, NotStarted};
 pub use execution::{ParallelTools, ReadyCall, ToolBatch, ToolEvents, ToolExecution};
 pub use fn_tool::{ClientSideTool, FnTool};
 pub use hooks::{LoopEnd, LoopHooks, LoopOutcome};
-pub use limits::{OnCallLimit, OnLimit, ToolLimits};
+pub use limits::{OnLimit, ToolLimits};
 pub use policy::{ArgumentTest, CallDecision, PolicyAction, ToolPolicy, ToolRule};
 #[cfg(feature = "typed-tools")]
 #[doc(no_inline)]

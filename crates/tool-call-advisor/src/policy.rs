@@ -58,7 +58,7 @@ impl fmt::Debug for CallDecision {
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[non_exhaustive]
+#[allow(clippy::exhaustive_structs, reason = "callers write it with `..ToolPolicy::default()`")]
 pub struct ToolPolicy {
     /// The rules, in order.
     #[serde(default)]
@@ -71,7 +71,7 @@ pub struct ToolPolicy {
 /// A rule of a [`ToolPolicy`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[non_exhaustive]
+#[allow(clippy::exhaustive_structs, reason = "callers write it with `..ToolRule::new(…)`")]
 pub struct ToolRule {
     /// The names of the tools. A name that ends with `*` matches all names with this beginning.
     pub tools: Vec<Text>,
@@ -127,18 +127,12 @@ pub enum PolicyAction {
 }
 
 impl ToolPolicy {
-    /// Creates a policy of these rules, with this action for other calls.
-    #[must_use]
-    pub fn new(rules: impl IntoIterator<Item = ToolRule>, otherwise: PolicyAction) -> Self {
-        Self { rules: rules.into_iter().collect(), otherwise }
-    }
-
-    /// Checks the rules for mistakes that would make them match nothing, or something else.
+    /// Checks the rules for mistakes that would make them match nothing, or something else: a rule without tools, an edit
+    /// that is no object, a `*` that is not at the end of a name, and a pointer without its leading `/`.
     ///
     /// # Errors
-    /// Of kind [`Configuration`](advisor_core::ErrorKind::Configuration). Its causes are a rule without tools, and an
-    /// edit that is no object. Others are a `*` that is not at the end of a name, and a pointer without its leading `/`.
-    pub fn validate(&self) -> Result<()> {
+    /// Of kind [`Configuration`](advisor_core::ErrorKind::Configuration).
+    pub(crate) fn validate(&self) -> Result<()> {
         let actions = self.rules.iter().map(|rule| &rule.then).chain([&self.otherwise]);
         let problem = self.rules.iter().find_map(ToolRule::problem);
         let problem = problem.or_else(|| actions.into_iter().find_map(PolicyAction::problem));
@@ -160,8 +154,7 @@ impl ToolPolicy {
     }
 
     /// Returns the decision about a call of this tool.
-    #[must_use]
-    pub fn decide(&self, tool: &str, arguments: &Value) -> CallDecision {
+    pub(crate) fn decide(&self, tool: &str, arguments: &Value) -> CallDecision {
         let rule = self.rules.iter().find(|rule| rule.matches(tool, arguments));
         rule.map_or(&self.otherwise, |rule| &rule.then).decide(arguments)
     }
@@ -171,13 +164,6 @@ impl ToolRule {
     /// Creates a rule for these tools.
     pub fn new(tools: impl IntoIterator<Item = impl Into<Text>>, then: PolicyAction) -> Self {
         Self { tools: tools.into_iter().map(Into::into).collect(), when: Vec::new(), then }
-    }
-
-    /// Adds a test of the arguments.
-    #[must_use]
-    pub fn when(mut self, test: ArgumentTest) -> Self {
-        self.when.push(test);
-        self
     }
 
     fn problem(&self) -> Option<String> {
@@ -328,17 +314,20 @@ mod tests {
         let home = ArgumentTest::StartsWith { pointer: "/path".into(), text: "/home/".into() };
         let one = ArgumentTest::Equals { pointer: "".into(), value: json!({"of": [1]}) };
         let dry = ArgumentTest::Equals { pointer: "/dry".into(), value: json!(true) };
-        let policy = ToolPolicy::new(
-            [
-                ToolRule::new(["pay", "refund"], PolicyAction::Allow).when(at_most(10.0)),
+        let policy = ToolPolicy {
+            rules: vec![
+                ToolRule {
+                    when: vec![at_most(10.0)],
+                    ..ToolRule::new(["pay", "refund"], PolicyAction::Allow)
+                },
                 ToolRule::new(["pay"], PolicyAction::Ask),
-                ToolRule::new(["count"], PolicyAction::Ask).when(one),
-                ToolRule::new(["file_*"], PolicyAction::Allow).when(home),
-                ToolRule::new(["file_delete"], PolicyAction::Allow).when(dry),
+                ToolRule { when: vec![one], ..ToolRule::new(["count"], PolicyAction::Ask) },
+                ToolRule { when: vec![home], ..ToolRule::new(["file_*"], PolicyAction::Allow) },
+                ToolRule { when: vec![dry], ..ToolRule::new(["file_delete"], PolicyAction::Allow) },
                 ToolRule::new(["file_*"], PolicyAction::Edit(json!({"dry": true, "force": null}))),
             ],
-            PolicyAction::Deny("no".into()),
-        );
+            otherwise: PolicyAction::Deny("no".into()),
+        };
         let edited = CallDecision::RunWith(json!({"path": "/etc", "dry": true}));
         for (tool, arguments, decision) in [
             ("pay", json!({"amount": 10}), CallDecision::Run),

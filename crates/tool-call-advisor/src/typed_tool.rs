@@ -23,9 +23,8 @@ impl FnTool {
     /// Returns a tool whose schema is derived from its argument type, and that also receives the invocation.
     ///
     /// The invocation has the conversation and its tenant, the turn with its id and extensions, the key of the
-    /// call, and the progress reporter. Dropping the turn drops the future of the tool. [`FnTool::from_args`]
-    /// passes the arguments only; [`FnTool::map_definition`] sets the other fields of the definition. The type
-    /// must be a struct, since servers want an object. Its doc comments become descriptions for the model. A crate
+    /// call, and the progress reporter. Dropping the turn drops the future of the tool. The type must be a struct,
+    /// since servers want an object. Its doc comments become descriptions for the model. A crate
     /// without a dependency on `schemars` derives with `#[schemars(crate = "tool_call_advisor::schemars")]`, or with
     /// `advisor_chain::tools::schemars` through the facade.
     ///
@@ -72,34 +71,6 @@ impl FnTool {
             let running = invocation.parse().map(|arguments| run(arguments, invocation));
             async move { Ok(running?.await?.into()) }
         })
-    }
-
-    /// Returns a tool whose schema is derived from its argument type. See [`FnTool::typed`].
-    ///
-    /// # Example
-    /// ```
-    /// use serde::Deserialize;
-    /// use tool_call_advisor::{FnTool, JsonSchema, ToolError};
-    ///
-    /// #[derive(Deserialize, JsonSchema)]
-    /// struct Add {
-    ///     a: i64,
-    ///     b: i64,
-    /// }
-    ///
-    /// let add = FnTool::from_args("add", "Adds two numbers.", |args: Add| async move {
-    ///     let sum = args.a.checked_add(args.b).ok_or(ToolError::new("the sum is too large"))?;
-    ///     Ok(sum.to_string())
-    /// });
-    /// ```
-    pub fn from_args<A, O, F, Fut>(name: impl Into<Text>, description: impl Into<Text>, run: F) -> Self
-    where
-        A: DeserializeOwned + JsonSchema,
-        O: Into<ToolOutput>,
-        F: Fn(A) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<O, ToolError>> + Send + 'static,
-    {
-        Self::typed(name, description, move |arguments, _| run(arguments))
     }
 }
 

@@ -134,7 +134,8 @@ pub(crate) fn client(
     tools: impl IntoIterator<Item = impl Tool>,
     memory: (ChatMemoryAdvisor, Where),
 ) -> ChatClient {
-    let policy = ToolPolicy::new([ToolRule::new(["pay"], PolicyAction::Ask)], PolicyAction::Allow);
+    let policy =
+        ToolPolicy { rules: vec![ToolRule::new(["pay"], PolicyAction::Ask)], ..ToolPolicy::default() };
     let tool_loop = ToolCallAdvisor::builder().policy(policy).build().unwrap();
     let client = ChatClient::builder(model).system("Be brief.").advisor(tool_loop);
     let client = tools.into_iter().fold(client, |client, tool| client.tool(tool));

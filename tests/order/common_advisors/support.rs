@@ -13,7 +13,7 @@ pub(crate) struct Setting {
 impl Setting {
     pub(crate) fn new(model: &ScriptedModel, remembers: Phase, on_limit: OnLimit) -> Self {
         let (memory, runs) = (ChatMemoryAdvisor::new(InMemoryStore::new()), Arc::<Mutex<usize>>::default());
-        let limits = ToolLimits::default().with_on_limit(on_limit);
+        let limits = ToolLimits { on_limit, ..ToolLimits::default() };
         let counted = Arc::clone(&runs);
         let look = tool("look", move |_| {
             *counted.lock().unwrap() += 1;

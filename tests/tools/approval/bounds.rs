@@ -1,6 +1,6 @@
 //! The turn in which approved tools run.
 
-use advisor_chain::tools::{ClosingTexts, ParallelTools, ToolBatch, ToolExecution};
+use advisor_chain::tools::{ParallelTools, ToolBatch, ToolExecution};
 use advisor_testkit::{Around, Asked, StoreAround, Work};
 use advisor_tests::prelude::*;
 use tokio::time::Instant;
@@ -23,9 +23,8 @@ async fn law_t3_approved_call_has_turn_and_bounds() {
         }
         Ok(ToolOutput::from(format!("{user} has {} s", left.as_secs())))
     });
-    let texts = ClosingTexts::new().with_not_started(|_| "nein".into());
-    let limits = ToolLimits::default().with_turn_timeout(Duration::from_secs(5));
-    let tool_loop = ToolCallAdvisor::builder().hooks(AskToPay).limits(limits).closing_texts(texts);
+    let limits = ToolLimits { turn_timeout: Some(Duration::from_secs(5)), ..ToolLimits::default() };
+    let tool_loop = ToolCallAdvisor::builder().hooks(AskToPay).limits(limits);
     let model =
         ScriptedModel::new([then_done(two_payments()), then_done(two_payments())].into_iter().flatten());
     let client = ChatClient::builder(model.clone())
@@ -35,7 +34,7 @@ async fn law_t3_approved_call_has_turn_and_bounds() {
         .tool(FnTool::new(definition("look"), |_: Value| async { Ok("seen") }))
         .build()
         .unwrap();
-    for (denial, expected, seconds) in [(None, "c3: stopped", 5), (Some("no"), "c3: nein", 0)] {
+    for (denial, expected, seconds) in [(None, "c3: stopped", 5), (Some("no"), "c3: not started: no", 0)] {
         client.prompt().user("Pay.").conversation("c").call().await.unwrap();
         let pending = client.pending_calls("c").await.unwrap();
         let second = denial.map_or_else(|| pending[1].approve(), |reason| pending[1].deny(reason));
@@ -93,7 +92,7 @@ async fn law_t3_time_of_approved_calls_loses_no_result() {
             }
             Ok("paid")
         });
-        let limits = ToolLimits::default().with_turn_timeout(Duration::from_secs(5));
+        let limits = ToolLimits { turn_timeout: Some(Duration::from_secs(5)), ..ToolLimits::default() };
         let tool_loop = ToolCallAdvisor::builder().hooks(AskToPay).limits(limits);
         let model = ScriptedModel::new(then_done(two_payments()).into_iter().chain(done()));
         let client = ChatClient::builder(model.clone())
@@ -142,14 +141,18 @@ fn limited(
 async fn law_t3_decided_calls_count_in_their_turn() {
     let pay_again = ("c4", "pay", r#"{ "cents": 1 }"#);
     let table = [
-        (ToolLimits::default().with_calls(3), [("c4", "look", "{}"), ("c5", "look", "{}")], Limit::Calls(3)),
         (
-            ToolLimits::default().with_calls_per_tool(2),
+            ToolLimits { calls: Some(3), ..ToolLimits::default() },
+            [("c4", "look", "{}"), ("c5", "look", "{}")],
+            Limit::Calls(3),
+        ),
+        (
+            ToolLimits { calls_per_tool: Some(2), ..ToolLimits::default() },
             [("c5", "look", "{}"), pay_again],
             Limit::CallsPerTool { tool: "pay".into(), limit: 2 },
         ),
         (
-            ToolLimits::default().with_same_calls(Some(1)),
+            ToolLimits { same_calls: Some(1), ..ToolLimits::default() },
             [("c5", "look", "{}"), pay_again],
             Limit::SameCall { tool: "pay".into(), limit: 1 },
         ),
@@ -181,7 +184,7 @@ async fn law_r1_values_of_approved_calls_are_bounded() {
     let note = |values: usize| json!({"cents": 1, "note": vec![0; values]});
     let arguments = note(60_000).to_string();
     let calls = ["c1", "c2"].map(|id| (id, "pay", arguments.as_str()));
-    let (all, one) = (ToolLimits::default(), ToolLimits::default().with_calls(1));
+    let (all, one) = (ToolLimits::default(), ToolLimits { calls: Some(1), ..ToolLimits::default() });
     for place in PLACES {
         for (limits, changed, second) in [
             (&all, note(1), "c2: paid"),

@@ -61,9 +61,9 @@ async fn changed_arguments_run_and_are_told_to_the_model() {
 /// What a person changes is bound by the policy, as what the model writes.
 #[tokio::test]
 async fn changed_arguments_are_bound_by_the_policy() {
-    let rules = [ToolRule::new(["pay"], PolicyAction::Ask)
-        .when(ArgumentTest::AtMost { pointer: "/cents".into(), number: 100.0 })];
-    let policy = ToolPolicy::new(rules, PolicyAction::Deny("too much".into()));
+    let at_most = ArgumentTest::AtMost { pointer: "/cents".into(), number: 100.0 };
+    let rules = [ToolRule { when: vec![at_most], ..ToolRule::new(["pay"], PolicyAction::Ask) }];
+    let policy = ToolPolicy { rules: rules.into(), otherwise: PolicyAction::Deny("too much".into()) };
     let model = ScriptedModel::new(then_done(one_payment()));
     let client = ChatClient::builder(model)
         .advisor(ChatMemoryAdvisor::new(InMemoryStore::new()))

@@ -8,7 +8,7 @@ use crate::approval::process::{definition, done, line, one_payment};
 
 /// A policy that asks before it pays.
 fn ask_to_pay() -> ToolPolicy {
-    ToolPolicy::new([ToolRule::new(["pay"], PolicyAction::Ask)], PolicyAction::Allow)
+    ToolPolicy { rules: vec![ToolRule::new(["pay"], PolicyAction::Ask)], ..ToolPolicy::default() }
 }
 
 /// What ran, in order.

@@ -157,7 +157,8 @@ async fn law_r1_values_of_all_calls_of_an_answer_are_bounded() {
 #[tokio::test]
 async fn law_t2_hook_denies_what_the_policy_leaves_to_a_person() {
     let (model, (look, given)) = (two_looks(), invoked("look"));
-    let policy = ToolPolicy::new([ToolRule::new(["look"], PolicyAction::Ask)], PolicyAction::Allow);
+    let policy =
+        ToolPolicy { rules: vec![ToolRule::new(["look"], PolicyAction::Ask)], ..ToolPolicy::default() };
     let decide = |call: &ReadyCall| match call.arguments["a"] == 1 {
         true => Ok(CallDecision::Deny("not on Sundays".into())),
         false => Ok(CallDecision::RunWith(json!({"a": 9}))),

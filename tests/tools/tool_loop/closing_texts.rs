@@ -1,6 +1,6 @@
 //! The sentences that the loop writes itself: in the application's words, or not shown at all.
 
-use advisor_chain::tools::{ClosingTexts, NotStarted, ToolCallAdvisorBuilder};
+use advisor_chain::tools::ToolCallAdvisorBuilder;
 use advisor_tests::prelude::*;
 
 use crate::tool_loop::support::*;
@@ -9,31 +9,25 @@ fn calls() -> Answer {
     Answer::from_calls([("c1", "look", "{}"), ("c2", "look", "{}")])
 }
 
-/// German words for everything.
-fn german() -> ClosingTexts {
-    ClosingTexts::new()
-        .with_closing(|reason| match reason {
-            FinishReason::Limit(Limit::Rounds(rounds)) => format!("Nach {rounds} Runden ist Schluss."),
-            FinishReason::Limit(_) => String::from("Das war genug."),
-            FinishReason::Length => String::from("Die Antwort wurde zu lang."),
-            _ => String::from("Hier ist Schluss."),
-        })
-        .with_not_started(|why| match why {
-            NotStarted::Limit(Limit::Calls(calls)) => format!("mehr als {calls} Aufrufe"),
-            NotStarted::Limit(_) => String::from("Grenze erreicht"),
-            NotStarted::CutOff(_) => String::from("abgeschnitten"),
-            NotStarted::LeftOut => String::from("ausgelassen"),
-            NotStarted::ByApplication => String::from("beendet"),
-            NotStarted::Failed => String::from("Fehler"),
-            other => panic!("a reason that these tests do not know: {other:?}"),
-        })
-        .with_done("Fertig.")
+/// German sentences.
+fn german(reason: &FinishReason) -> String {
+    match reason {
+        FinishReason::Limit(Limit::Rounds(rounds)) => format!("Nach {rounds} Runden ist Schluss."),
+        FinishReason::Limit(_) => String::from("Das war genug."),
+        FinishReason::Length => String::from("Die Antwort wurde zu lang."),
+        _ => String::from("Hier ist Schluss."),
+    }
+}
+
+/// No sentence.
+fn silent(_: &FinishReason) -> String {
+    String::from(" \n")
 }
 
 /// The transcript of a turn, after the question, with these settings and answers.
 async fn turn(builder: ToolCallAdvisorBuilder, answers: Vec<Answer>) -> Vec<String> {
     let model = ScriptedModel::new(answers);
-    let advisor = builder.closing_texts(german()).build().unwrap();
+    let advisor = builder.closing_text(german).build().unwrap();
     let run = go(client(&model, advisor).tool(tool("look", "sunny"))).await;
     let messages = match run.outcome.as_ref() {
         Ok(response) => response.transcript(),
@@ -48,48 +42,62 @@ async fn the_loop_speaks_in_the_applications_words() {
     let limits = |limits: ToolLimits| ToolCallAdvisor::builder().limits(limits);
     let default = ToolLimits::default;
     assert_eq!(
-        turn(limits(default().with_rounds(1)), vec![calls()]).await,
-        ["error c1: Grenze erreicht", "error c2: Grenze erreicht", "assistant: Nach 1 Runden ist Schluss."]
+        turn(limits(ToolLimits { rounds: Some(1), ..default() }), vec![calls()]).await,
+        [
+            "error c1: not started: the limit of 1 rounds in one turn was reached",
+            "error c2: not started: the limit of 1 rounds in one turn was reached",
+            "assistant: Nach 1 Runden ist Schluss."
+        ]
     );
     assert_eq!(
-        turn(limits(default().with_calls(1)), vec![calls()]).await,
-        ["result c1: sunny", "error c2: mehr als 1 Aufrufe", "assistant: Das war genug."]
+        turn(limits(ToolLimits { calls: Some(1), ..default() }), vec![calls()]).await,
+        [
+            "result c1: sunny",
+            "error c2: not started: the limit of 1 tool calls in one turn was reached",
+            "assistant: Das war genug."
+        ]
     );
-    let tell = default().with_calls(1).with_on_call_limit(OnCallLimit::TellModel);
+    let tell = ToolLimits { calls: Some(1), on_limit: OnLimit::TellModel, ..default() };
     assert_eq!(
         turn(limits(tell), vec![calls(), Answer::from_text("Ok.")]).await,
-        ["result c1: sunny", "error c2: mehr als 1 Aufrufe", "assistant: Ok."]
+        [
+            "result c1: sunny",
+            "error c2: not started: the limit of 1 tool calls in one turn was reached",
+            "assistant: Ok."
+        ]
     );
     let cut = Answer::new().call("c1", "look", "{}").call("c2", "look", "{}").finish(FinishReason::Length);
     assert_eq!(
         turn(ToolCallAdvisor::builder(), vec![cut]).await,
-        ["error c1: abgeschnitten", "error c2: abgeschnitten", "assistant: Die Antwort wurde zu lang."]
+        [
+            "error c1: not started: the answer was cut off (length limit)",
+            "error c2: not started: the answer was cut off (length limit)",
+            "assistant: Die Antwort wurde zu lang."
+        ]
     );
     let denying = ToolCallAdvisor::builder().hooks(Denying);
     let denied = Answer::from_calls([("c1", "delete", "{}"), ("c2", "look", "{}")]);
     assert_eq!(
         turn(denying, vec![denied, Answer::from_text("Ok.")]).await,
-        ["error c1: ausgelassen", "result c2: sunny", "assistant: Ok."]
+        ["error c1: not started: the application left this call out", "result c2: sunny", "assistant: Ok."]
     );
     let failing = ToolCallAdvisor::builder().hooks(Watch(Stages::failing_at("after_round 1")));
-    assert_eq!(turn(failing, vec![calls()]).await, ["error c1: Fehler", "error c2: Fehler"]);
+    assert_eq!(
+        turn(failing, vec![calls()]).await,
+        ["error c1: not started: an error ended the turn", "error c2: not started: an error ended the turn"]
+    );
 }
 
 /// Nothing is shown and the response is empty, but the stored turn ends with an assistant message.
 #[tokio::test]
 async fn law_m1_hidden_limit_leaves_an_assistant_message() {
     let sentence = "I stopped here: the limit of 1 rounds in one turn was reached.";
-    let texts = [
-        ClosingTexts::new().silent(),
-        ClosingTexts::new().with_closing(|_| String::from(" \n")),
-        german().silent(),
-    ];
-    for (texts, mode) in texts.iter().flat_map(|texts| MODES.map(|mode| (texts, mode))) {
+    for mode in MODES {
         let ledger = Ledger::default();
         let advisor = ToolCallAdvisor::builder()
-            .limits(ToolLimits::default().with_rounds(1))
+            .limits(ToolLimits { rounds: Some(1), ..ToolLimits::default() })
             .streaming(mode)
-            .closing_texts(texts.clone())
+            .closing_text(silent)
             .build()
             .unwrap();
         let model = ScriptedModel::new([calls()]);
@@ -115,19 +123,16 @@ async fn law_m1_hidden_limit_leaves_an_assistant_message() {
 async fn law_m4_silently_ended_turn_is_remembered_in_both_places() {
     let slow = || Answer::new().text("Let me ").wait(std::future::pending());
     let limits = [
-        (ToolLimits::default().with_rounds(1), calls as fn() -> Answer),
-        (ToolLimits::default().with_calls(1), calls),
-        (ToolLimits::default().with_turn_timeout(Duration::from_secs(5)), slow),
+        (ToolLimits { rounds: Some(1), ..ToolLimits::default() }, calls as fn() -> Answer),
+        (ToolLimits { calls: Some(1), ..ToolLimits::default() }, calls),
+        (ToolLimits { turn_timeout: Some(Duration::from_secs(5)), ..ToolLimits::default() }, slow),
     ];
     for (limits, first) in limits {
         let mut sent = Vec::new();
         for memory in PLACES {
             let model = ScriptedModel::new([first(), Answer::from_text("Next.")]);
-            let advisor = ToolCallAdvisor::builder()
-                .limits(limits.clone())
-                .closing_texts(ClosingTexts::new().silent())
-                .build()
-                .unwrap();
+            let advisor =
+                ToolCallAdvisor::builder().limits(limits.clone()).closing_text(silent).build().unwrap();
             let client = client(&model, advisor)
                 .advisor_in(memory, ChatMemoryAdvisor::new(InMemoryStore::new()))
                 .tool(tool("look", "sunny"))
@@ -158,20 +163,20 @@ async fn law_s6_silently_ended_turn_stays_silent_on_resubmission() {
     {
         let store = SqliteStore::open(folder.path().join(format!("{memory:?}-{mode:?}"))).await.unwrap();
         let store: Arc<dyn ConversationStore> = Arc::new(store);
-        let process = |texts: ClosingTexts, answers: Vec<Answer>| {
-            let limits = ToolLimits::default().with_rounds(1);
+        let process = |text: fn(&FinishReason) -> String, answers: Vec<Answer>| {
+            let limits = ToolLimits { rounds: Some(1), ..ToolLimits::default() };
             let advisor =
-                ToolCallAdvisor::builder().limits(limits).streaming(mode).closing_texts(texts).build();
+                ToolCallAdvisor::builder().limits(limits).streaming(mode).closing_text(text).build();
             let model = ScriptedModel::new(answers);
             let client = client(&model, advisor.unwrap())
                 .advisor_in(memory, ChatMemoryAdvisor::new(Arc::clone(&store)))
                 .tool(tool("look", "sunny"));
             (client.build().unwrap(), model)
         };
-        let silent = process(ClosingTexts::new().silent(), vec![calls()]).0;
+        let quiet = process(silent, vec![calls()]).0;
         // The words of whoever is asked again are not those that were given.
-        let talking = process(german(), vec![Answer::from_text("Next.")]);
-        for client in [&silent, &silent, &talking.0] {
+        let talking = process(german, vec![Answer::from_text("Next.")]);
+        for client in [&quiet, &quiet, &talking.0] {
             let run = read(client.prompt().user("go").conversation("c").turn("t").stream()).await;
             let response = run.response();
             assert_eq!((run.text(), response.text()), (String::new(), String::new()), "{memory:?} {mode:?}");
@@ -188,10 +193,10 @@ async fn law_s6_silently_ended_turn_stays_silent_on_resubmission() {
         let lines = transcript_lines(sent);
         assert!(lines[lines.len() - 2].starts_with("assistant: I stopped here: "), "{lines:?}");
         // A sentence that was shown is shown again, as it was.
-        let (talking, _) = process(german(), vec![calls()]);
-        let silent = process(ClosingTexts::new().silent(), Vec::new()).0;
+        let (talking, _) = process(german, vec![calls()]);
+        let quiet = process(silent, Vec::new()).0;
         let shown = talking.prompt().user("go").conversation("d").turn("t").call().await.unwrap().text();
-        let again = silent.prompt().user("go").conversation("d").turn("t").call().await.unwrap().text();
+        let again = quiet.prompt().user("go").conversation("d").turn("t").call().await.unwrap().text();
         assert!(!shown.is_empty() && shown == again, "{memory:?} {mode:?}: {shown} {again}");
     }
 }

@@ -50,7 +50,7 @@ fn three_calls() -> ScriptedModel {
 #[tokio::test(start_paused = true)]
 async fn tool_drop_panics_at_timeout_are_error_results() {
     let drops = Arc::default();
-    let tools = ParallelTools::new().with_timeout(Some(Duration::from_secs(5)));
+    let tools = ParallelTools { timeout: Some(Duration::from_secs(5)), ..ParallelTools::default() };
     let advisor = ToolCallAdvisor::builder().execution(tools).build().unwrap();
     let client = client(&three_calls(), advisor)
         .tool(hanging("hangs", &drops))

@@ -70,8 +70,9 @@ async fn law_t5_starts_are_announced_before_any_tool_runs() {
         ]);
         let charge =
             if exclusive { ToolDefinition { exclusive: true, ..once("charge") } } else { once("charge") };
-        let limits = ToolLimits::default().with_calls_of("send", Some(1));
-        let limits = limits.with_on_call_limit(OnCallLimit::TellModel);
+        let limits =
+            ToolLimits { tools: BTreeMap::from([("send".into(), Some(1))]), ..ToolLimits::default() };
+        let limits = ToolLimits { on_limit: OnLimit::TellModel, ..limits };
         let client = client(&model, ToolCallAdvisor::builder().limits(limits).build().unwrap())
             .advisor_in(Phase::Turn, ledger.clone())
             .tool(journalling(strict("look"), &stages.journal))

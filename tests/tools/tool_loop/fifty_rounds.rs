@@ -15,7 +15,7 @@ fn model(rounds: u32) -> ScriptedModel {
 }
 
 fn limits(rounds: u32) -> ToolLimits {
-    let mut limits = ToolLimits::default().with_rounds(rounds).with_same_calls(None);
+    let mut limits = ToolLimits { rounds: Some(rounds), same_calls: None, ..ToolLimits::default() };
     (limits.calls, limits.calls_per_tool) = (None, None);
     limits
 }

@@ -26,7 +26,7 @@ async fn law_t4_finalize_says_how_the_loop_ended() {
     ];
     for (answers, kind, reason, rounds, calls) in exits {
         let stages = Stages::default();
-        let limits = ToolLimits::default().with_rounds(3);
+        let limits = ToolLimits { rounds: Some(3), ..ToolLimits::default() };
         let advisor = ToolCallAdvisor::builder().hooks(Watch(stages.clone())).limits(limits).build().unwrap();
         let definition = match kind {
             "direct" => ToolDefinition { return_direct: true, ..definition("look") },

@@ -36,7 +36,10 @@ fn results(run: &Run) -> Vec<String> {
 async fn law_t3_rounds() {
     let model = always(&["look"]);
     let (look, given) = invoked("look");
-    let client = client(&model, limited(ToolLimits::default().with_rounds(3))).tool(look).build().unwrap();
+    let client = client(&model, limited(ToolLimits { rounds: Some(3), ..ToolLimits::default() }))
+        .tool(look)
+        .build()
+        .unwrap();
     let run = run(client).await;
     assert_eq!(limit_of(&run), Limit::Rounds(3));
     assert_eq!((model.calls(), given.lock().unwrap().len()), (3, 2));
@@ -54,14 +57,17 @@ async fn law_t3_rounds() {
 #[tokio::test]
 async fn law_t3_rounds_also_bound_pauses() {
     let model = ScriptedModel::from_fn(|_| Answer::new().text("…").finish(FinishReason::Paused));
-    let run = go(client(&model, limited(ToolLimits::default().with_rounds(3)))).await;
+    let run = go(client(&model, limited(ToolLimits { rounds: Some(3), ..ToolLimits::default() }))).await;
     assert_eq!((limit_of(&run), model.calls()), (Limit::Rounds(3), 3));
     assert_valid(run.response().transcript());
 }
 
 #[test]
 fn limit_of_zero_rounds_is_refused() {
-    let error = ToolCallAdvisor::builder().limits(ToolLimits::default().with_rounds(0)).build().unwrap_err();
+    let error = ToolCallAdvisor::builder()
+        .limits(ToolLimits { rounds: Some(0), ..ToolLimits::default() })
+        .build()
+        .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Configuration);
     assert!(error.to_string().contains("allow at least 1"), "{error}");
 }
@@ -72,10 +78,14 @@ fn limit_of_zero_rounds_is_refused() {
 async fn law_t3_calls_in_all_and_of_each_tool() {
     let of_tool = |tool: &str, limit| Limit::CallsPerTool { tool: tool.into(), limit };
     let default = ToolLimits::default;
-    let own = default().with_calls_per_tool(2).with_calls_of("look", None).with_calls_of("tell", Some(4));
+    let own = ToolLimits {
+        calls_per_tool: Some(2),
+        tools: BTreeMap::from([("look".into(), None), ("tell".into(), Some(4))]),
+        ..default()
+    };
     for (limits, names, limit, asked, last) in [
         (
-            default().with_calls(5),
+            ToolLimits { calls: Some(5), ..default() },
             &["look", "tell", "look"][..],
             Limit::Calls(5),
             2,
@@ -86,7 +96,7 @@ async fn law_t3_calls_in_all_and_of_each_tool() {
             ][..],
         ),
         (
-            default().with_calls_per_tool(1),
+            ToolLimits { calls_per_tool: Some(1), ..default() },
             &["look", "look", "tell"],
             of_tool("look", 1),
             1,
@@ -97,7 +107,7 @@ async fn law_t3_calls_in_all_and_of_each_tool() {
             ],
         ),
         (
-            own.with_rounds(100),
+            ToolLimits { rounds: Some(100), ..own },
             &["look", "tell"],
             of_tool("tell", 4),
             5,
@@ -125,7 +135,8 @@ async fn law_t3_call_limit_is_reported_to_model() {
         Answer::from_text("Enough."),
     ]);
     let (look, given) = invoked("look");
-    let limits = ToolLimits::default().with_calls_per_tool(1).with_on_call_limit(OnCallLimit::TellModel);
+    let limits =
+        ToolLimits { calls_per_tool: Some(1), on_limit: OnLimit::TellModel, ..ToolLimits::default() };
     let run = go(client(&model, limited(limits)).tool(look)).await;
     assert_eq!((run.response().text().as_str(), given.lock().unwrap().len()), ("Enough.", 1));
     assert_eq!(run.response().finish().reason, FinishReason::Stop);
@@ -141,10 +152,12 @@ async fn law_t3_call_limit_is_reported_to_model() {
 /// A call that one limit has denied does not count towards another one.
 #[tokio::test]
 async fn law_t3_denied_calls_do_not_count() {
-    let limits = ToolLimits::default()
-        .with_calls(3)
-        .with_calls_of("look", Some(1))
-        .with_on_call_limit(OnCallLimit::TellModel);
+    let limits = ToolLimits {
+        calls: Some(3),
+        on_limit: OnLimit::TellModel,
+        tools: BTreeMap::from([("look".into(), Some(1))]),
+        ..ToolLimits::default()
+    };
     let look = |id| (id, "look", "{}");
     let model = ScriptedModel::new([
         Answer::from_calls([look("c1"), look("c2"), look("c3")]),
@@ -197,7 +210,8 @@ async fn earlier_turns_do_not_count() {
         Some(_) => Answer::from_text("Done."),
         None => Answer::from_calls([("c", "look", "{}"), ("d", "look", "{}")]),
     });
-    let limits = ToolLimits::default().with_calls(2).with_calls_per_tool(2).with_rounds(2);
+    let limits =
+        ToolLimits { calls: Some(2), calls_per_tool: Some(2), rounds: Some(2), ..ToolLimits::default() };
     let client = client(&model, limited(limits)).tool(tool("look", "sunny")).build().unwrap();
     let mut history = Vec::new();
     for turn in 0..3 {
@@ -219,7 +233,7 @@ async fn law_t3_the_size_of_a_result() {
     ] {
         let model =
             ScriptedModel::new([Answer::from_calls([("c1", "look", "{}")]), Answer::from_text("Done.")]);
-        let client = client(&model, limited(ToolLimits::default().with_result_bytes(bytes)));
+        let client = client(&model, limited(ToolLimits { result_bytes: bytes, ..ToolLimits::default() }));
         let response = response_of(client.tool(tool("look", output))).await;
         let text = model.prompts()[1].messages.last().unwrap().text();
         assert!(text.len() <= bytes, "{}", text.len());
@@ -235,7 +249,8 @@ async fn law_t3_the_size_of_a_result() {
     let errs = FnTool::new(definition("look"), |_: Value| async {
         Err::<&str, _>(ToolError::new("x".repeat(1000)))
     });
-    let client = client(&model, limited(ToolLimits::default().with_result_bytes(100))).tool(errs);
+    let client =
+        client(&model, limited(ToolLimits { result_bytes: 100, ..ToolLimits::default() })).tool(errs);
     client.build().unwrap().prompt().user("go").call().await.unwrap();
     let result = model.prompts()[1].messages.last().unwrap().tool_result().cloned().unwrap();
     assert!(result.is_error && result.text().len() <= 100, "errors are bounded, too: {}", result.text());

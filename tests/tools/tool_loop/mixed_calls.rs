@@ -1,7 +1,7 @@
 //! Answers that call client-side tools beside tools of the loop: the loop runs its own calls and leaves the others.
 
 use advisor_chain::tools::ToolCallStreaming::{All, FinalAnswerOnly, TextOnly};
-use advisor_chain::tools::{CallRun, ToolBatch, ToolExecution};
+use advisor_chain::tools::{ToolBatch, ToolExecution};
 use advisor_tests::prelude::*;
 
 use crate::tool_loop::support::*;
@@ -59,8 +59,8 @@ async fn results_of_the_caller_continue_a_mixed_round() {
 /// The limit of rounds denies no call, since no round follows. The other limits do.
 #[tokio::test]
 async fn law_t3_limits_hold_beside_client_side_calls() {
-    let at_once = ToolLimits::default().with_rounds(1);
-    let one = ToolLimits::default().with_calls(1).with_on_call_limit(OnCallLimit::EndTurn);
+    let at_once = ToolLimits { rounds: Some(1), ..ToolLimits::default() };
+    let one = ToolLimits { calls: Some(1), ..ToolLimits::default() };
     for (limits, ran) in [(at_once, 2), (one, 1)] {
         let model = model();
         let (look, given) = invoked("look");
@@ -117,13 +117,9 @@ async fn ineligible_call_waits_beside_eligible_ones() {
     let (look, looked) = invoked("look");
     let advisor = ToolCallAdvisor::builder().eligible(|call| call.name != "pay").build().unwrap();
     let client = client(&model, advisor.clone()).tool(look).tool(pay).build().unwrap();
-    let stream = client.prompt().user("go").stream();
-    let turn = Arc::clone(stream.turn());
-    let response = stream.call().await.unwrap();
+    let response = client.prompt().user("go").call().await.unwrap();
     assert_eq!((looked.lock().unwrap().len(), paid.lock().unwrap().len()), (1, 0));
-    let runs = CallRun::from_answer(&turn, &response).unwrap();
-    let keys: Vec<_> = runs.iter().map(|run| (run.call.id.as_str(), run.key.position)).collect();
-    assert_eq!(keys, [("c2", 1)]);
+    assert_eq!(open_ids(&response), ["c2"]);
 }
 
 /// The turn fails before the caller gets its calls, so they are answered like the others.
@@ -152,7 +148,7 @@ async fn law_t3_late_tools_leave_client_side_call_open() {
         tokio::time::sleep(9 * second).await;
         Ok("late")
     });
-    let limits = ToolLimits::default().with_turn_timeout(5 * second);
+    let limits = ToolLimits { turn_timeout: Some(5 * second), ..ToolLimits::default() };
     let response = response_of(with_sign(&model(), limited(limits)).tool(slow)).await;
     assert_eq!(open_ids(&response), ["c2"]);
     assert_eq!(response.finish().reason, FinishReason::ToolCalls);

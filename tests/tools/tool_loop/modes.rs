@@ -151,7 +151,7 @@ async fn final_answer_only_shows_vetoed_or_limited_answer() {
         let model = ScriptedModel::new([Answer::from_calls([("c0", "look", "{}")]), asks(finish)]);
         let advisor = ToolCallAdvisor::builder()
             .suppress_tool_call_streaming()
-            .limits(ToolLimits::default().with_rounds(rounds))
+            .limits(ToolLimits { rounds: Some(rounds), ..ToolLimits::default() })
             .build()
             .unwrap();
         let run = go(client(&model, advisor).tool(look())).await;
@@ -191,7 +191,7 @@ async fn final_answer_only_streams_live_in_last_round() {
 
     let gate = Gate::new();
     let model = ScriptedModel::new([Answer::from_calls([("c1", "look", "{}")]), answer(&gate)]);
-    let limits = ToolLimits::default().with_rounds(2);
+    let limits = ToolLimits { rounds: Some(2), ..ToolLimits::default() };
     let offered = client(&model, builder().limits(limits).build().unwrap()).tool(look());
     let shown = live_after(2, offered, &gate).await;
     assert_eq!(shown, ["2.0 + text", "2.0 \"It is \""], "no round left");

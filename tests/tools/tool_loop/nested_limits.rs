@@ -20,7 +20,7 @@ fn looks(arguments: &[&'static str]) -> ScriptedModel {
 #[tokio::test]
 async fn law_t3_equal_calls_end_the_turn() {
     let again = [r#"{"a":1,"b":2}"#, r#"{ "b": 2, "a": 1 }"#, r#"{"a":1,"b":2}"#, r#"{"b":2,"a":1}"#];
-    let limits = ToolLimits::default().with_same_calls(Some(2));
+    let limits = ToolLimits { same_calls: Some(2), ..ToolLimits::default() };
     let (model, (look, given)) = (looks(&again), invoked("look"));
     let run =
         read(client(&model, limited(limits)).tool(look).build().unwrap().prompt().user("go").stream()).await;
@@ -34,7 +34,7 @@ async fn law_t3_equal_calls_end_the_turn() {
 /// The third call does not run, and the model does something else.
 #[tokio::test]
 async fn model_is_told_before_equal_calls_end_the_turn() {
-    let limits = ToolLimits::default().with_same_calls(Some(2));
+    let limits = ToolLimits { same_calls: Some(2), ..ToolLimits::default() };
     let (model, (look, given)) = (looks(&["{}", "{}", "{}", r#"{"a":1}"#]), invoked("look"));
     let response = response_of(client(&model, limited(limits)).tool(look)).await;
     assert_eq!((response.text().as_str(), given.lock().unwrap().len()), ("Done.", 3));
@@ -103,16 +103,22 @@ async fn law_t3_limit_of_an_advisor_ends_the_turn() {
 
 /// Returns limits that end with an answer of the model.
 fn answering() -> ToolLimits {
-    ToolLimits::default().with_on_limit(OnLimit::AnswerWithoutTools)
+    ToolLimits { on_limit: OnLimit::AnswerWithoutTools, ..ToolLimits::default() }
 }
 
 /// Each limit, the number of requests, and the number of runs of `look`.
 #[tokio::test]
 async fn law_t3_last_answer_is_given_without_tools() {
     for (limits, allowed, limit, requests, runs) in [
-        (answering().with_rounds(3), 9, Limit::Rounds(3), 3, 2),
-        (answering().with_calls(2), 9, Limit::Calls(2), 4, 2),
-        (answering().with_same_calls(Some(1)), 9, Limit::SameCall { tool: "look".into(), limit: 1 }, 4, 1),
+        (ToolLimits { rounds: Some(3), ..answering() }, 9, Limit::Rounds(3), 3, 2),
+        (ToolLimits { calls: Some(2), ..answering() }, 9, Limit::Calls(2), 4, 2),
+        (
+            ToolLimits { same_calls: Some(1), ..answering() },
+            9,
+            Limit::SameCall { tool: "look".into(), limit: 1 },
+            4,
+            1,
+        ),
         (answering(), 2, budget(), 3, 1),
     ] {
         let model = ScriptedModel::from_fn(|prompt| match prompt.options.tool_choice {
@@ -141,7 +147,8 @@ async fn last_answer_that_was_cut_off_ends_as_cut_off() {
         Some(ToolChoice::None) => Answer::new().text("What I").finish(FinishReason::Length),
         _ => Answer::from_calls([(format!("r{}", prompt.round).as_str(), "look", "{}")]),
     });
-    let client = client(&model, limited(answering().with_rounds(3))).tool(tool("look", "sunny"));
+    let client =
+        client(&model, limited(ToolLimits { rounds: Some(3), ..answering() })).tool(tool("look", "sunny"));
     let run = read(client.build().unwrap().prompt().user("go").stream()).await;
     assert_eq!(run.response().finish().reason, FinishReason::Length);
 }
@@ -157,7 +164,7 @@ async fn law_t3_calls_of_a_last_answer_do_not_run() {
 
 #[tokio::test]
 async fn law_t3_answer_in_time_is_not_asked_for_late() {
-    let limits = answering().with_turn_timeout(Duration::ZERO);
+    let limits = ToolLimits { turn_timeout: Some(Duration::ZERO), ..answering() };
     let run = go(client(&looks(&["{}"]), limited(limits)).tool(tool("look", "sunny"))).await;
     assert_eq!(limit_of(&run), Limit::Time(0));
 }
@@ -181,9 +188,9 @@ fn ask_once() -> ScriptedModel {
 #[tokio::test]
 async fn law_t3_turn_inside_a_tool_gets_what_is_left() {
     for (limits, inner_rounds, inner_runs) in [
-        (ToolLimits::default().with_rounds(3), 2, 1),
-        (ToolLimits::default().with_calls(3), 3, 2),
-        (ToolLimits::default().with_rounds(20), 5, 4),
+        (ToolLimits { rounds: Some(3), ..ToolLimits::default() }, 2, 1),
+        (ToolLimits { calls: Some(3), ..ToolLimits::default() }, 3, 2),
+        (ToolLimits { rounds: Some(20), ..ToolLimits::default() }, 5, 4),
     ] {
         let inner_model = looks(&["{}", "{\"a\":1}", "{\"a\":2}", "{\"a\":3}"]);
         let (look, given) = invoked("look");
@@ -218,7 +225,7 @@ async fn law_t3_nested_turn_ends_with_its_outer_turn() {
             Ok(ToolOutput::from("asked"))
         }
     });
-    let limits = ToolLimits::default().with_turn_timeout(Duration::from_secs(5));
+    let limits = ToolLimits { turn_timeout: Some(Duration::from_secs(5)), ..ToolLimits::default() };
     let outer = client(&ask_once(), limited(limits)).tool(ask).build().unwrap();
     let begun = Instant::now();
     let run = read(outer.prompt().user("go").stream()).await;
@@ -237,7 +244,8 @@ async fn law_m4_last_answer_without_tools_is_stored_once() {
             _ => Answer::from_calls([("c", "look", "{}")]),
         });
         let store = Arc::new(InMemoryStore::new());
-        let client = client(&model, limited(answering().with_rounds(2))).tool(tool("look", "sunny"));
+        let client = client(&model, limited(ToolLimits { rounds: Some(2), ..answering() }))
+            .tool(tool("look", "sunny"));
         let memory = ChatMemoryAdvisor::new(Arc::clone(&store));
         let client = client.advisor_in(place, memory).build().unwrap();
         let response = client.prompt().user("go").conversation("c").call().await.unwrap();
@@ -254,13 +262,13 @@ async fn law_m4_last_answer_without_tools_is_stored_once() {
 /// A denied call counts, so a model that repeats it under other arguments reaches a limit.
 #[tokio::test]
 async fn law_t3_forbidden_calls_count() {
-    let mut limits = ToolLimits::default().with_calls(3);
+    let mut limits = ToolLimits { calls: Some(3), ..ToolLimits::default() };
     limits.rounds = None;
     let model = ScriptedModel::from_fn(|prompt| {
         let arguments = format!(r#"{{"n":{}}}"#, prompt.round);
         Answer::from_calls([("c", "look", arguments.as_str())])
     });
-    let policy = ToolPolicy::new([], PolicyAction::Deny("no".into()));
+    let policy = ToolPolicy { otherwise: PolicyAction::Deny("no".into()), ..ToolPolicy::default() };
     let advisor = ToolCallAdvisor::builder().limits(limits).policy(policy).build().unwrap();
     let run = go(client(&model, advisor).tool(tool("look", "sunny"))).await;
     assert_eq!((limit_of(&run), model.calls()), (Limit::Calls(3), 4));
@@ -285,7 +293,7 @@ async fn law_t3_depth_of_nested_turns_is_limited() {
             Ok(ToolOutput::from(answer.text()))
         }
     });
-    let limits = ToolLimits::default().with_depth(2);
+    let limits = ToolLimits { depth: 2, ..ToolLimits::default() };
     let built = client(&model, limited(limits)).tool(ask).build().unwrap();
     own_client.set(built.clone()).unwrap();
     let response = built.prompt().user("go").call().await.unwrap();

@@ -29,7 +29,7 @@ fn prepared(model: &ScriptedModel, advisor: ToolCallAdvisor) -> ChatClientBuilde
 /// the memory, or is configured so.
 #[tokio::test]
 async fn memory_inside_sends_only_new_messages() {
-    let told = ToolCallAdvisor::builder().disable_internal_conversation_history().build().unwrap();
+    let told = ToolCallAdvisor::builder().internal_conversation_history(false).build().unwrap();
     for advisor in [ToolCallAdvisor::new(), told] {
         let model = model();
         let response = response_of(prepared(&model, advisor).advisor(stand_in())).await;
@@ -58,7 +58,7 @@ async fn without_memory_requests_repeat_the_turn() {
 #[tokio::test]
 async fn limits_count_the_whole_turn() {
     let model = model();
-    let limits = ToolLimits::default().with_calls(2);
+    let limits = ToolLimits { calls: Some(2), ..ToolLimits::default() };
     let run = go(prepared(&model, limited(limits)).advisor(stand_in())).await;
     assert_eq!((limit_of(&run), model.calls()), (Limit::Calls(2), 2));
 }

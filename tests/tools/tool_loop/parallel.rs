@@ -65,8 +65,9 @@ async fn results_keep_call_order() {
 async fn law_t3_concurrency_is_bounded() {
     for bound in [1, 2, 5] {
         let (gates, journal) = (gates(5), Journal::new());
-        let advisor =
-            ToolCallAdvisor::builder().execution(ParallelTools::new().with_concurrency(bound)).build();
+        let advisor = ToolCallAdvisor::builder()
+            .execution(ParallelTools { concurrency: bound, ..ParallelTools::default() })
+            .build();
         let client = client(&calls(&["work"; 5]), advisor.unwrap());
         let client = client.tool(gated(definition("work"), &gates, &journal)).build().unwrap();
         let mut turn = Reader::new(client.prompt().user("go").stream());

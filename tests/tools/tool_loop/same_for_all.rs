@@ -85,25 +85,25 @@ struct Setting {
     tool_events: bool,
     rounds: u32,
     calls: Option<u32>,
-    on_call_limit: OnCallLimit,
+    on_limit: OnLimit,
 }
 
 fn setting() -> impl Strategy<Value = Setting> {
     use ToolCallStreaming::{All, FinalAnswerOnly, TextOnly};
-    let on_call_limit = sample::select(vec![OnCallLimit::EndTurn, OnCallLimit::TellModel]);
+    let on_limit = sample::select(vec![OnLimit::EndTurn, OnLimit::TellModel]);
     (
         sample::select(vec![TextOnly, FinalAnswerOnly, All]),
         any::<bool>(),
         1..5_u32,
         option::of(0..4_u32),
-        on_call_limit,
+        on_limit,
     )
-        .prop_map(|(mode, tool_events, rounds, calls, on_call_limit)| Setting {
+        .prop_map(|(mode, tool_events, rounds, calls, on_limit)| Setting {
             mode,
             tool_events,
             rounds,
             calls,
-            on_call_limit,
+            on_limit,
         })
 }
 
@@ -121,7 +121,7 @@ fn set(script: &Script, setting: &Setting) -> Set {
     let stages = Stages::default();
     let ledger = Ledger::at(&stages);
     let mut limits =
-        ToolLimits::default().with_rounds(setting.rounds).with_on_call_limit(setting.on_call_limit);
+        ToolLimits { rounds: Some(setting.rounds), on_limit: setting.on_limit, ..ToolLimits::default() };
     limits.calls = setting.calls;
     let advisor = ToolCallAdvisor::builder()
         .streaming(setting.mode)

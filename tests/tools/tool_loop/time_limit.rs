@@ -13,7 +13,7 @@ use crate::tool_loop::support::*;
 const SECOND: Duration = Duration::from_secs(1);
 
 fn limits() -> ToolLimits {
-    ToolLimits::default().with_turn_timeout(5 * SECOND)
+    ToolLimits { turn_timeout: Some(5 * SECOND), ..ToolLimits::default() }
 }
 
 /// The turn ended for lack of time, as late as it must and no later.

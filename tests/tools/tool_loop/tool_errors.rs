@@ -212,8 +212,8 @@ async fn law_t3_execution_timeout_applies_to_the_tool() {
         let begun = tokio::time::Instant::now();
         let model =
             ScriptedModel::new([Answer::from_calls([("c1", "look", "{}")]), Answer::from_text("Done.")]);
-        let turn = ToolLimits::default().with_turn_timeout(Duration::from_secs(500));
-        let tools = ParallelTools::new().with_timeout(bound);
+        let turn = ToolLimits { turn_timeout: Some(Duration::from_secs(500)), ..ToolLimits::default() };
+        let tools = ParallelTools { timeout: bound, ..ParallelTools::default() };
         let advisor = ToolCallAdvisor::builder().limits(turn).execution(tools).build().unwrap();
         client(&model, advisor).tool(hanging).build().unwrap().prompt().user("go").call().await.unwrap();
         assert_eq!(begun.elapsed().as_secs(), took);

@@ -70,7 +70,7 @@ async fn law_t2_call_that_never_starts_has_no_started_event() {
     let called = |name, arguments| Answer::from_calls([("c1", name, arguments)]);
     let look = || called("look", "{}");
     let limits = ToolLimits::default;
-    let goes_on = limits().with_calls(0).with_on_call_limit(OnCallLimit::TellModel);
+    let goes_on = ToolLimits { calls: Some(0), on_limit: OnLimit::TellModel, ..limits() };
     let cut_off = Answer::new().call("c1", "look", "{}").finish(FinishReason::Length);
     let table = [
         (called("nonesuch", "{}"), all().build().unwrap(), "c1 unknown_tool"),
@@ -79,10 +79,14 @@ async fn law_t2_call_that_never_starts_has_no_started_event() {
         (look(), steered(Steering::Incomplete), "c1 incomplete_call"),
         (look(), steered(Steering::LeftOut), "c1 denied"),
         (called("delete", "{}"), all().hooks(Denying).build().unwrap(), "c1 denied"),
-        (look(), limited(limits().with_calls(0)), "c1 limit"),
+        (look(), limited(ToolLimits { calls: Some(0), ..limits() }), "c1 limit"),
         (look(), limited(goes_on), "c1 limit"),
-        (look(), limited(limits().with_calls_of("look", Some(0))), "c1 limit"),
-        (look(), limited(limits().with_rounds(1)), "c1 limit"),
+        (
+            look(),
+            limited(ToolLimits { tools: BTreeMap::from([("look".into(), Some(0))]), ..limits() }),
+            "c1 limit",
+        ),
+        (look(), limited(ToolLimits { rounds: Some(1), ..limits() }), "c1 limit"),
         (cut_off, all().build().unwrap(), "c1 answer_cut_off"),
         (look(), all().build().unwrap(), "c1 started"),
     ];
@@ -166,10 +170,9 @@ impl ToolExecution for Careless {
     async fn execute(&self, batch: ToolBatch) -> Result<Vec<ToolResult>> {
         let results = (self.0)(&batch);
         if let (Ok(results), [_, second, third]) = (&results, &batch.calls[..]) {
-            let denied = advisor_chain::messages::NotStartedReason::Denied;
             batch.events.finished(second, &results[1]).await;
             batch.events.started(second).await;
-            batch.events.not_started(third, denied, &results[2]).await;
+            batch.events.finished(third, &results[2]).await;
             batch.events.progress(third, "too late".into()).await;
         }
         Ok(results?)
@@ -186,7 +189,11 @@ async fn law_t2_replaced_execution_ends_each_call_once() {
     let fails: Execute = |_| Err(Error::new(ErrorKind::Tool, "the engine is down"));
     let whole = ["c1 started", "c1 failed", "c2 started", "c2 failed"];
     for (execute, ends, expected) in [
-        (dry, None, ["c2 started", "c2 failed", "c3 denied", "c1 started", "c1 failed"].to_vec()),
+        (
+            dry,
+            None,
+            ["c2 started", "c2 failed", "c3 started", "c3 failed", "c1 started", "c1 failed"].to_vec(),
+        ),
         (fails, Some(ErrorKind::Tool), [&whole[..], &["c3 started", "c3 failed"]].concat()),
     ] {
         let advisor =

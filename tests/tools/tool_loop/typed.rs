@@ -68,12 +68,12 @@ async fn recursive_type_has_self_contained_schema() {
     let schema = schema_for::<Folder>().to_string();
     assert!(schema.contains("\"$ref\":\"#") && !schema.contains("://"), "{schema}");
     let count = |folder: &Folder| folder.folders.len();
-    let tool = FnTool::from_args("count", "Counts.", move |folder: Folder| async move {
+    let tool = FnTool::typed("count", "Counts.", move |folder: Folder, _| async move {
         Ok(folder.folders.iter().map(count).sum::<usize>().to_string())
     });
     let result = result_of(tool, r#"{"folders":[{"folders":[{},{}]},{}]}"#).await;
     assert_eq!((result.text().as_str(), result.is_error), ("2", false));
-    let tool = FnTool::from_args("count", "Counts.", |_: Folder| async { Ok("never") });
+    let tool = FnTool::typed("count", "Counts.", |_: Folder, _| async { Ok("never") });
     let result = result_of(tool, r#"{"folders":[{"folders":[{"folders":7}]}]}"#).await;
     assert!(
         result.is_error && result.text().contains("/folders/0/folders/0/folders: 7"),
@@ -86,7 +86,7 @@ async fn recursive_type_has_self_contained_schema() {
 #[tokio::test]
 async fn non_object_arguments_are_refused_at_client_build() {
     let model = ScriptedModel::new([]);
-    let texts = FnTool::from_args("tell", "Tells.", |texts: Vec<String>| async move { Ok(texts.concat()) });
+    let texts = FnTool::typed("tell", "Tells.", |texts: Vec<String>, _| async move { Ok(texts.concat()) });
     let error = client(&model, ToolCallAdvisor::new()).tool(texts).build().unwrap_err();
     assert!(error.to_string().contains("`tell` needs an object schema"), "{error}");
 }
@@ -107,7 +107,7 @@ async fn law_t2_typed_arguments_fitting_schema_only_name_location() {
     ] {
         let definition = ToolDefinition::new("page", "Shows.", json!({"type": "object"}));
         let untyped = FnTool::new(definition, |page: Page| async move { Ok(json!(page.sizes)) });
-        let typed = FnTool::from_args("page", "Shows.", |page: Page| async move { Ok(json!(page.sizes)) });
+        let typed = FnTool::typed("page", "Shows.", |page: Page, _| async move { Ok(json!(page.sizes)) });
         for tool in [untyped, typed] {
             let result = result_of(tool, arguments).await;
             let text = result.text();
@@ -124,7 +124,7 @@ async fn typed_tool_without_arguments_takes_empty_struct() {
     struct Nothing {}
     assert_eq!(schema_for::<Nothing>(), json!({"type": "object"}));
     for arguments in ["", "{}"] {
-        let time = FnTool::from_args("time", "Tells the time.", |_: Nothing| async { Ok("12:00") });
+        let time = FnTool::typed("time", "Tells the time.", |_: Nothing, _| async { Ok("12:00") });
         assert_eq!(result_of(time, arguments).await.text(), "12:00");
     }
 }

@@ -57,7 +57,8 @@ impl Leaves {
 
     /// Creates the builder of the loop with the hooks and the scenario's limits; a mode may be added.
     pub fn tool_loop(&self) -> ToolCallAdvisorBuilder {
-        let policy = ToolPolicy::new([ToolRule::new(["asked*"], PolicyAction::Ask)], PolicyAction::Allow);
+        let policy =
+            ToolPolicy { rules: vec![ToolRule::new(["asked*"], PolicyAction::Ask)], ..ToolPolicy::default() };
         ToolCallAdvisor::builder().hooks(self.points.hooks()).limits(self.scenario.limits()).policy(policy)
     }
 

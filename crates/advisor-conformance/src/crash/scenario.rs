@@ -115,7 +115,7 @@ impl Scenario {
     }
 
     pub(super) fn limits(&self) -> ToolLimits {
-        ToolLimits::default().with_rounds(self.rounds)
+        ToolLimits { rounds: Some(self.rounds), ..ToolLimits::default() }
     }
 }
 

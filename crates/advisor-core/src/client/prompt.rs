@@ -270,7 +270,7 @@ impl Prompt {
 /// Returns the decisions of a turn, if the chain can apply them.
 fn decided(chain: &AdvisorChain, request: &ChatRequest, decisions: Vec<Decision>) -> Result<Decisions> {
     let missing = |what| move || Error::configuration(what);
-    let no_memory = "no memory knows which calls wait: add a `ChatMemoryAdvisor`, or run them with `CallRun`";
+    let no_memory = "no memory knows which calls wait: add a `ChatMemoryAdvisor`, or send their results";
     let no_loop = "no advisor runs approved calls: add a `ToolCallAdvisor`";
     let no_conversation = "name the conversation whose calls are decided";
     chain.pending_calls().ok_or_else(missing(no_memory))?;

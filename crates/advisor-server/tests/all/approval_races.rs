@@ -36,7 +36,8 @@ fn slow_till(answers: impl IntoIterator<Item = Answer>) -> SlowTill {
             Ok(format!("paid {}", arguments["cents"]))
         }
     });
-    let policy = ToolPolicy::new([ToolRule::new(["pay"], PolicyAction::Ask)], PolicyAction::Allow);
+    let policy =
+        ToolPolicy { rules: vec![ToolRule::new(["pay"], PolicyAction::Ask)], ..ToolPolicy::default() };
     let (model, memory) = (ScriptedModel::new(answers), ChatMemoryAdvisor::new(InMemoryStore::new()));
     let client = ChatClient::builder(model.clone())
         .advisor(memory.clone())

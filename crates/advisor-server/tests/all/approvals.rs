@@ -40,8 +40,12 @@ pub(crate) fn till(answers: impl IntoIterator<Item = Answer>) -> Till {
         async move { Ok(format!("paid {}", arguments["cents"])) }
     });
     let unlucky = ArgumentTest::Equals { pointer: "/cents".into(), value: json!(13) };
-    let denied = ToolRule::new(["pay"], PolicyAction::Deny("bad luck".into())).when(unlucky);
-    let policy = ToolPolicy::new([denied, ToolRule::new(["pay"], PolicyAction::Ask)], PolicyAction::Allow);
+    let denied =
+        ToolRule { when: vec![unlucky], ..ToolRule::new(["pay"], PolicyAction::Deny("bad luck".into())) };
+    let policy = ToolPolicy {
+        rules: vec![denied, ToolRule::new(["pay"], PolicyAction::Ask)],
+        ..ToolPolicy::default()
+    };
     let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
     let client = ChatClient::builder(model.clone())
         .advisor(guard())

@@ -77,7 +77,8 @@ fn till(gate: &Gate) -> Setting {
             Ok("paid")
         }
     });
-    let policy = ToolPolicy::new([ToolRule::new(["pay"], PolicyAction::Ask)], PolicyAction::Allow);
+    let policy =
+        ToolPolicy { rules: vec![ToolRule::new(["pay"], PolicyAction::Ask)], ..ToolPolicy::default() };
     let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
     let client = ChatClient::builder(model.clone())
         .advisor(memory.clone())

@@ -30,7 +30,9 @@ pub(crate) async fn play_with(model: impl ChatModel + 'static, streaming: ToolCa
 }
 
 fn tool_loop() -> ToolCallAdvisorBuilder {
-    ToolCallAdvisor::builder().limits(ToolLimits::default().with_rounds(3)).streaming(ToolCallStreaming::All)
+    ToolCallAdvisor::builder()
+        .limits(ToolLimits { rounds: Some(3), ..ToolLimits::default() })
+        .streaming(ToolCallStreaming::All)
 }
 
 /// Returns the tools of the turns.
@@ -177,7 +179,8 @@ pub(crate) async fn denied() -> Turn {
 
 /// A turn that ends with a call that waits for a person, and one of the client.
 pub(crate) async fn waiting() -> Turn {
-    let policy = ToolPolicy::new([ToolRule::new(["weather"], PolicyAction::Ask)], PolicyAction::Allow);
+    let policy =
+        ToolPolicy { rules: vec![ToolRule::new(["weather"], PolicyAction::Ask)], ..ToolPolicy::default() };
     let calls = Answer::from_calls([weather("c1"), ("c2", "ask_user", "{}")]);
     run(ScriptedModel::new([calls]), tool_loop().policy(policy)).await
 }

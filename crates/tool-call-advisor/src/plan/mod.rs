@@ -9,14 +9,15 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use advisor_core::{
-    BlockId, CallKey, CallStart, Effect, Error, ErrorKind, Leniency, Limit, OUTCOME_UNKNOWN, Text, ToolCall,
-    ToolEvent, ToolResult, Turn, VERIFY_BEFORE_RETRYING,
+    BlockId, CallKey, CallStart, Effect, Error, ErrorKind, Leniency, Limit, NotStartedReason,
+    OUTCOME_UNKNOWN, Text, ToolCall, ToolResult, Turn, VERIFY_BEFORE_RETRYING,
 };
 
+use crate::not_started::NotStarted;
 use crate::plan::prepare::fit_in_time;
 use crate::plan::schema::Schemas;
 use crate::truncate::{ResultBounds, cap_result};
-use crate::{CallDecision, ClosingTexts, NotStarted, ReadyCall, ToolBatch, ToolExecution};
+use crate::{CallDecision, ReadyCall, ToolBatch, ToolExecution};
 
 /// Calls and what becomes of each, in call order.
 pub(crate) struct ToolPlan(Vec<PlannedCall>);
@@ -81,9 +82,9 @@ impl ToolPlan {
             });
             let is_silent = || planned.ready().is_some_and(|ready| ready.tool.definition().effect.is_none());
             if planned.is_tried() && is_started {
-                planned.fate = Fate::NotStarted(NotStarted::AlreadyStarted(VERIFY_BEFORE_RETRYING));
+                planned.fate = Fate::NotStarted(NotStarted::already_started(VERIFY_BEFORE_RETRYING));
             } else if is_silent() && is_repeated {
-                planned.fate = Fate::NotStarted(NotStarted::AlreadyStarted(OUTCOME_UNKNOWN));
+                planned.fate = Fate::NotStarted(NotStarted::already_started(OUTCOME_UNKNOWN));
             }
         }
     }
@@ -97,11 +98,12 @@ impl ToolPlan {
         once.map(|planned| CallStart::new(planned.key.clone(), planned.call.id.clone())).collect()
     }
 
-    /// Returns the tools of the calls that count towards limits: those that run, those that are invalid, and those that a
-    /// decision denies. A model that repeats any of them reaches a limit.
+    /// Returns the tools of the calls that count towards limits: those that run, those that are invalid, and those that are
+    /// denied. A model that repeats any of them reaches a limit.
     pub(crate) fn counted(&self) -> impl Iterator<Item = &Text> {
         let is_counted = |planned: &&PlannedCall| {
-            planned.is_tried() || matches!(planned.fate, Fate::NotStarted(NotStarted::Forbidden(_)))
+            planned.is_tried()
+                || matches!(planned.fate, Fate::NotStarted(NotStarted::Other(NotStartedReason::Denied, _)))
         };
         self.0.iter().filter(is_counted).map(PlannedCall::tool)
     }
@@ -133,13 +135,12 @@ impl ToolPlan {
     pub(crate) async fn run(
         &mut self,
         execution: &dyn ToolExecution,
-        texts: &ClosingTexts,
         mut batch: ToolBatch,
         bounds: ResultBounds,
     ) -> (Vec<ToolResult>, Option<Error>) {
         for planned in &self.0 {
             if let Fate::NotStarted(why) = &planned.fate {
-                batch.events.not_run(planned.not_started(why, texts)).await;
+                batch.events.not_run(why.event(planned.block, &planned.call)).await;
             }
         }
         batch.calls = self.take_ready();
@@ -151,10 +152,8 @@ impl ToolPlan {
                 let edited = edited.as_ref().filter(|_| !is_direct);
                 Some(note_edit(ran.next()?, planned, edited))
             }
-            Fate::NotStarted(why) => planned.not_started(why, texts).result().cloned(),
-            _ => broken
-                .as_ref()
-                .map(|_| ToolResult::error(&planned.call, texts.not_started(&NotStarted::Failed))),
+            Fate::NotStarted(why) => why.event(planned.block, &planned.call).result().cloned(),
+            _ => broken.as_ref().map(|_| ToolResult::error(&planned.call, NotStarted::failed().to_string())),
         };
         let results = self.0.iter().filter_map(result).map(|result| cap_result(result, bounds)).collect();
         (results, broken)
@@ -201,17 +200,16 @@ impl PlannedCall {
             Fate::Ready(_) | Fate::Ran { .. } => true,
             Fate::NotStarted(why) => matches!(
                 why,
-                NotStarted::UnknownTool(_)
-                    | NotStarted::Incomplete
-                    | NotStarted::InvalidArguments(_)
-                    | NotStarted::Limit(Limit::Time(_))
+                NotStarted::Limit(Limit::Time(_))
+                    | NotStarted::Other(
+                        NotStartedReason::UnknownTool
+                            | NotStartedReason::IncompleteCall
+                            | NotStartedReason::InvalidArguments,
+                        _
+                    )
             ),
             Fate::Admitted | Fate::Pending => false,
         }
-    }
-
-    fn not_started(&self, why: &NotStarted, texts: &ClosingTexts) -> ToolEvent {
-        why.event(self.block, &self.call, texts)
     }
 
     /// Applies a decision to a call that is about to run.
@@ -224,7 +222,7 @@ impl PlannedCall {
         let Fate::Ready(ready) = &mut self.fate else { return };
         match decision {
             CallDecision::Run => {}
-            CallDecision::Deny(reason) => self.fate = Fate::NotStarted(NotStarted::Forbidden(reason)),
+            CallDecision::Deny(reason) => self.fate = Fate::NotStarted(NotStarted::denied(reason)),
             CallDecision::Ask => self.fate = Fate::Pending,
             CallDecision::RunWith(arguments) => {
                 let misfit = "its arguments were changed and do not fit the tool";

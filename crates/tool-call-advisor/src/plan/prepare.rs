@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use advisor_core::json::{MOST_VALUES, values};
-use advisor_core::{Leniency, Tool, ToolCall, ToolSet};
+use advisor_core::{Leniency, NotStartedReason, Tool, ToolCall, ToolSet};
 use serde_json::Value;
 use tokio::runtime::Handle;
 
-use crate::NotStarted;
+use crate::not_started::NotStarted;
 use crate::plan::schema::Schemas;
 
 /// The longest time of a check, unless that of the tool is shorter.
@@ -110,9 +110,14 @@ async fn elsewhere(
 
 fn tool_of<'a>(call: &ToolCall, tools: &'a ToolSet) -> Result<&'a Arc<dyn Tool>, NotStarted> {
     let Some(tool) = tools.find(&call.name) else {
-        return Err(NotStarted::UnknownTool(call.name.clone()));
+        let text = format!("there is no tool called `{}`; call one of those you were given", call.name);
+        return Err(NotStarted::Other(NotStartedReason::UnknownTool, text.into()));
     };
-    if call.complete { Ok(tool) } else { Err(NotStarted::Incomplete) }
+    if call.complete {
+        return Ok(tool);
+    }
+    let text = "the call is incomplete; make it again, by itself";
+    Err(NotStarted::Other(NotStartedReason::IncompleteCall, text.into()))
 }
 
 fn parsed(call: &ToolCall) -> Result<Value, NotStarted> {
@@ -136,5 +141,5 @@ fn does_not_fit(misfit: &str, wrong: &str) -> NotStarted {
 }
 
 fn invalid(text: String) -> NotStarted {
-    NotStarted::InvalidArguments(text.into())
+    NotStarted::Other(NotStartedReason::InvalidArguments, text.into())
 }

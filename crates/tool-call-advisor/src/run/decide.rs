@@ -4,9 +4,10 @@ use std::collections::HashMap;
 
 use advisor_core::{ChatResponse, FinishReason, Limit, Text, ToolCall};
 
+use crate::ToolLimits;
+use crate::not_started::NotStarted;
 use crate::plan::Fate;
 use crate::run::same_calls::{Fingerprint, SameCalls};
-use crate::{NotStarted, ToolLimits};
 
 /// The action of the loop after a round.
 #[derive(Debug)]
@@ -54,7 +55,7 @@ pub(crate) struct Counts {
 impl Counts {
     /// Admits a call about which a person has decided, unless a limit denies it. Counts an admitted call.
     pub(crate) fn admit_decided(&mut self, call: &ToolCall, limits: &ToolLimits) -> Fate {
-        let fingerprint = limits.same_calls_of(&call.name).map(|_| Fingerprint::from_call(call));
+        let fingerprint = limits.same_calls.map(|_| Fingerprint::from_call(call));
         let fate = admit((call, fingerprint), &mut Vec::new(), self, limits);
         if matches!(fate, Fate::Admitted) {
             self.note_call(&call.name);
@@ -144,7 +145,7 @@ fn admit<'a>(
     if let Some(limit) = limits.calls_of(tool).filter(|limit| of_tool() >= *limit) {
         return denied(Limit::CallsPerTool { tool: tool.clone(), limit });
     }
-    let limit = fingerprint.zip(limits.same_calls_of(tool));
+    let limit = fingerprint.zip(limits.same_calls);
     if let Some((fingerprint, limit)) = limit.filter(|(fingerprint, limit)| same(*fingerprint) >= *limit) {
         let reached = Limit::SameCall { tool: tool.clone(), limit };
         let was_told = counts.same.was_told(fingerprint);
@@ -181,7 +182,8 @@ mod tests {
     fn decisions_follow_the_table() {
         use FinishReason::{ContentFilter, Length, Other, Paused, Stop, ToolCalls};
         use Runner::{Caller, Loop};
-        let limits = ToolLimits::default().with_rounds(3).with_calls(4).with_calls_per_tool(2);
+        let limits =
+            ToolLimits { rounds: Some(3), calls: Some(4), calls_per_tool: Some(2), ..ToolLimits::default() };
         let fresh = Counts { rounds: 1, ..Counts::default() };
         let last = Counts { rounds: 3, ..Counts::default() };
         let mut used = Counts { rounds: 2, ..Counts::default() };
@@ -254,11 +256,9 @@ mod tests {
 
     #[test]
     fn equal_calls_are_denied_beyond_their_limit() {
-        let limits = ToolLimits::default().with_same_calls(Some(2)).with_same_calls_of("poll", None);
+        let limits = ToolLimits { same_calls: Some(2), ..ToolLimits::default() };
         let run = |arguments: &[&str], counts: &mut Counts| {
-            let blocks = arguments.iter().flat_map(|arguments| {
-                ["f", "poll"].map(|tool| Block::from(ToolCall::new("c", tool, *arguments)))
-            });
+            let blocks = arguments.iter().map(|arguments| Block::from(ToolCall::new("c", "f", *arguments)));
             let answer =
                 ChatResponse::new(1, Message::assistant_blocks(blocks.collect()), FinishReason::ToolCalls);
             let weighed = weighed(&answer, Runner::Loop);
@@ -280,15 +280,15 @@ mod tests {
             fates.iter().map(shown).collect::<Vec<_>>().join(" ")
         };
         let mut counts = Counts { rounds: 1, ..Counts::default() };
-        assert_eq!(run(&["{\"a\":1}"], &mut counts), "runs runs");
+        assert_eq!(run(&["{\"a\":1}"], &mut counts), "runs");
         let second = run(&["{ \"a\": 1 }", "{\"a\":1}", "{\"a\":2}"], &mut counts);
-        assert_eq!(second, "runs runs told runs runs runs", "also in one round");
-        assert_eq!(run(&["{\"a\":1}"], &mut counts), "ends runs");
+        assert_eq!(second, "runs told runs", "also in one round");
+        assert_eq!(run(&["{\"a\":1}"], &mut counts), "ends");
     }
 
     #[test]
     fn pending_calls_leave_the_others_to_the_loop() {
-        let limits = ToolLimits::default().with_rounds(1).with_calls_per_tool(1);
+        let limits = ToolLimits { rounds: Some(1), calls_per_tool: Some(1), ..ToolLimits::default() };
         let last = Counts { rounds: 1, ..Counts::default() };
         let asked = response(&["f", "g", "f"], FinishReason::ToolCalls);
         let mut weighed = weighed(&asked, Runner::Loop);

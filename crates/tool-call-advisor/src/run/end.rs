@@ -7,11 +7,12 @@ use advisor_core::{
     Message, Part, PendingCall, Record, Result, Step, ToolEvent, ToolResult, TurnEnd,
 };
 
+use crate::LoopEnd;
+use crate::not_started::{NotStarted, closing_text};
 use crate::run::LoopRun;
 use crate::run::history::{has_calls, nonempty};
 use crate::run::stream::{Next, Outcome};
 use crate::streaming::Filter;
-use crate::{LoopEnd, NotStarted};
 
 /// The ways in which a turn ends.
 impl LoopRun {
@@ -50,8 +51,6 @@ impl LoopRun {
         record.pending = self.pending(answer, &open);
         self.request.turn.record(&record).await?;
         let mut chunks = withheld(answer, self.filter(answer.round()), &open);
-        let left = PendingAnswer { answer: answer.clone(), open };
-        self.request.turn.extensions().insert(left);
         chunks.push(self.completed(answer.clone()));
         Ok(Outcome::new(chunks, Next::End))
     }
@@ -75,9 +74,6 @@ impl LoopRun {
         self.record(answer.round(), Step::End(TurnEnd::Completed(reason.clone())), messages).await?;
         let open: HashSet<_> = answer.open_calls().map(|(block, _)| block).collect();
         let mut chunks = withheld(answer, self.filter(answer.round()), &open);
-        if !open.is_empty() {
-            self.request.turn.extensions().insert(PendingAnswer { answer: answer.clone(), open });
-        }
         self.finalize(LoopEnd::Finished(reason));
         chunks.push(Chunk::Completed(answer.clone()));
         Ok(Outcome::new(chunks, Next::End))
@@ -113,12 +109,13 @@ impl LoopRun {
     }
 
     async fn end_with_sentence(&mut self, reason: FinishReason) -> Result<Outcome> {
-        let (text, is_shown) = self.config.texts.closing(&reason);
-        let closing = Message::assistant(text);
-        if is_shown {
-            return self.end_with_closing(closing.clone(), closing, reason).await;
+        let text = (self.config.closing_text)(&reason);
+        if text.trim().is_empty() {
+            let hidden = Message::assistant(closing_text(&reason)).hidden();
+            return self.end_with_closing(hidden, Message::assistant_blocks(Vec::new()), reason).await;
         }
-        self.end_with_closing(closing.hidden(), Message::assistant_blocks(Vec::new()), reason).await
+        let closing = Message::assistant(text);
+        self.end_with_closing(closing.clone(), closing, reason).await
     }
 
     /// Ends the turn with a message of the loop, so that the transcript ends with an answer like every other.
@@ -150,7 +147,7 @@ impl LoopRun {
         if self.request.turn.has_answer(answer.message()) {
             return self.abandon(&answer, error).await;
         }
-        let unrun = self.unrun(&answer, &NotStarted::Failed);
+        let unrun = self.unrun(&answer, &NotStarted::failed());
         Outcome::failed(error).led_by(self.shown(unrun))
     }
 
@@ -165,7 +162,7 @@ impl LoopRun {
         if !is_final && is_stored {
             let _ = self.record_answer(answer).await;
         }
-        let unrun = self.unrun(answer, &NotStarted::Failed);
+        let unrun = self.unrun(answer, &NotStarted::failed());
         if has_calls(answer.message()) && self.transcript().last().is_some_and(is_answer) {
             let _ = self.record_results(answer, &messages(&unrun)).await;
         }
@@ -175,7 +172,7 @@ impl LoopRun {
     /// Returns the events of an answer whose calls do not run.
     fn unrun(&self, answer: &ChatResponse, why: &NotStarted) -> Vec<ToolEvent> {
         let calls = answer.tool_calls();
-        calls.map(|(block, call)| why.event(block, call, &self.config.texts)).collect()
+        calls.map(|(block, call)| why.event(block, call)).collect()
     }
 
     /// Returns these events, if events are shown.
@@ -211,14 +208,6 @@ fn withheld(answer: &ChatResponse, filter: Filter, open: &HashSet<BlockId>) -> V
     blocks.flat_map(|(id, block)| Chunk::from_block(id, block)).chain(usage).collect()
 }
 
-/// The recorded answer with pending calls: an extension of the turn.
-#[derive(Clone)]
-pub(crate) struct PendingAnswer {
-    pub(crate) answer: ChatResponse,
-    /// The blocks of the pending calls. The other calls have results.
-    pub(crate) open: HashSet<BlockId>,
-}
-
 /// Separator before the text of each direct result but the first.
 ///
 /// It is part of the block, so that shown deltas, the response's text and the transcript are equal.
@@ -226,15 +215,15 @@ const PARAGRAPH: &str = "\n\n";
 
 /// Returns direct results as the answer to the user: for each result a text block, then its media.
 ///
-/// A result without either reads `done`, since an answer must not be empty.
-pub(super) fn direct_blocks<'a>(results: impl Iterator<Item = &'a ToolResult>, done: &str) -> Vec<Block> {
+/// A result without either reads "Done.", since an answer must not be empty.
+pub(super) fn direct_blocks<'a>(results: impl Iterator<Item = &'a ToolResult>) -> Vec<Block> {
     let mut blocks = Vec::new();
     let mut has_text = false;
     for result in results {
         let media: Vec<_> = result.parts.iter().filter_map(media).cloned().collect();
         let text = match result.text() {
             text if !text.trim().is_empty() => Some(text),
-            _ if media.is_empty() => Some(String::from(done)),
+            _ if media.is_empty() => Some(String::from("Done.")),
             _ => None,
         };
         blocks.extend(text.map(|text| {

@@ -15,8 +15,8 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use advisor_core::{
-    AdvisorChain, AdvisorRole, BlockId, ChatRequest, ChatResponse, Chunk, Error, ErrorKind, Limit,
-    LoopHistory, NestedBounds, Result, ToolChoice, ToolEvent, ToolSet, Turn, Usage, drop_caught,
+    AdvisorChain, AdvisorRole, BlockId, ChatRequest, ChatResponse, Chunk, Limit, LoopHistory, NestedBounds,
+    Result, ToolChoice, ToolEvent, ToolSet, Turn, Usage, drop_caught,
 };
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
@@ -180,8 +180,8 @@ impl LoopRun {
         if !self.shows_tools() {
             return (ToolEvents::ignored(), None);
         }
-        let (events, receiver) = ToolEvents::channel(WAITING_EVENTS);
-        (events.within(self.limits.of_result()), Some(receiver))
+        let (events, receiver) = ToolEvents::channel(WAITING_EVENTS, self.limits.of_result());
+        (events, Some(receiver))
     }
 
     fn time_is_over(&self) -> Option<Limit> {
@@ -219,36 +219,6 @@ impl Drop for LoopRun {
         // A panic in the hook must not keep the rest of the turn from being dropped.
         let finalized = catch_unwind(AssertUnwindSafe(|| self.finalize(LoopEnd::Dropped)));
         drop_caught(finalized);
-    }
-}
-
-impl ToolLimits {
-    /// Returns the time at which a turn that begins now ends.
-    pub(crate) fn deadline(&self) -> Option<Instant> {
-        self.turn_timeout.and_then(|time| Instant::now().checked_add(time))
-    }
-
-    /// Returns these limits within those that the turn around has left.
-    ///
-    /// # Errors
-    /// If more turns are around than the limit allows.
-    fn within(&self, outer: NestedBounds) -> Result<Self> {
-        if outer.depth > self.depth {
-            let message = format!(
-                "turns inside tools are nested more than {} deep; raise `ToolLimits::depth`, or keep the tool from \
-                 asking its own chain",
-                self.depth
-            );
-            return Err(Error::new(ErrorKind::Tool, message));
-        }
-        let least = |own: Option<u32>, left: Option<u32>| own.into_iter().chain(left).min();
-        let left = outer.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-        Ok(Self {
-            rounds: least(self.rounds, outer.rounds),
-            calls: least(self.calls, outer.calls),
-            turn_timeout: self.turn_timeout.into_iter().chain(left).min(),
-            ..self.clone()
-        })
     }
 }
 

@@ -10,6 +10,7 @@ use serde_json::Value;
 use tokio::time::timeout_at;
 
 use crate::execution::ToolEvents;
+use crate::not_started::NotStarted;
 use crate::plan::prepare::{Room, prepare_in_time};
 use crate::plan::{Fate, PlannedCall, ToolPlan};
 use crate::run::decide::{AfterRound, Runner, Weighed, decide};
@@ -18,7 +19,7 @@ use crate::run::history::has_calls;
 use crate::run::same_calls::Fingerprint;
 use crate::run::stream::{Next, Outcome};
 use crate::run::{LoopRun, state_bounds};
-use crate::{CallDecision, NotStarted, OnCallLimit, ReadyCall, ToolBatch};
+use crate::{CallDecision, OnLimit, ReadyCall, ToolBatch};
 
 /// The step after a round.
 impl LoopRun {
@@ -43,7 +44,8 @@ impl LoopRun {
         let limit = self.limit_reached();
         match decide(&steered, &weighed, limit.as_ref(), &self.counts, &self.limits) {
             AfterRound::Finish if has_calls(answer.message()) => {
-                self.end_unrun(answer, &NotStarted::ByApplication, steered.finish().reason.clone()).await
+                let why = NotStarted::denied("the application ended the turn");
+                self.end_unrun(answer, &why, steered.finish().reason.clone()).await
             }
             AfterRound::Finish => self.end_with_answer(answer).await,
             AfterRound::LeavePending => {
@@ -60,9 +62,7 @@ impl LoopRun {
                 self.request.messages = self.messages_after(answer, &[]);
                 Ok(Outcome::new(self.round_completed(answer), Next::Open))
             }
-            AfterRound::Veto(reason) => {
-                self.end_unrun(answer, &NotStarted::CutOff(reason.clone()), reason).await
-            }
+            AfterRound::Veto(reason) => self.end_unrun(answer, &NotStarted::cut_off(&reason), reason).await,
             AfterRound::Stop(limit) => self.stop_at(limit, answer, &steered, &tools).await,
             AfterRound::Run(fates) => {
                 self.note_equal(&steered, &weighed, &fates);
@@ -117,7 +117,7 @@ impl LoopRun {
             let key = CallKey::new(self.request.turn.id().clone(), answer.round(), position);
             let at = steered.iter().position(|((known, _), _)| *known == block);
             let fate = match at.map(|at| steered.remove(at)) {
-                None => Fate::NotStarted(NotStarted::LeftOut),
+                None => Fate::NotStarted(NotStarted::denied("the application left this call out")),
                 Some(((_, call), Fate::Admitted)) => {
                     let ready = self.prepared(call, tools, &mut room).await;
                     ready.map_or_else(Fate::NotStarted, |(tool, arguments)| {
@@ -161,7 +161,7 @@ impl LoopRun {
     fn weighed(&self, answer: &ChatResponse, tools: &ToolSet) -> Vec<Weighed> {
         let weigh = |(_, call): (_, &ToolCall)| {
             let runner = if self.may_run(call, tools) { Runner::Loop } else { Runner::Caller };
-            let is_limited = runner == Runner::Loop && self.limits.same_calls_of(&call.name).is_some();
+            let is_limited = runner == Runner::Loop && self.limits.same_calls.is_some();
             Weighed { runner, fingerprint: is_limited.then(|| Fingerprint::from_call(call)) }
         };
         answer.tool_calls().map(weigh).collect()
@@ -246,8 +246,7 @@ impl LoopRun {
         plan.counted().for_each(|tool| self.counts.note_call(tool));
         state_bounds(&self.request.turn, &self.limits, self.deadline, &self.counts);
         let batch = ToolBatch::new(&self.request, events, self.deadline);
-        let (results, broken) =
-            plan.run(&*self.config.execution, &self.config.texts, batch, self.limits.of_result()).await;
+        let (results, broken) = plan.run(&*self.config.execution, batch, self.limits.of_result()).await;
         let results: Vec<_> = results.into_iter().map(Message::tool).collect();
         if !results.is_empty() {
             self.record_results(answer, &results).await?;
@@ -272,10 +271,10 @@ impl LoopRun {
         if plan.is_direct() && results.iter().filter_map(Message::tool_result).all(|result| !result.is_error)
         {
             let results = results.iter().filter_map(Message::tool_result);
-            let answer = Message::assistant_blocks(direct_blocks(results, self.config.texts.done()));
+            let answer = Message::assistant_blocks(direct_blocks(results));
             return self.end_with_closing(answer.clone(), answer, FinishReason::ReturnDirect).await;
         }
-        let denied = plan.denied().filter(|_| self.limits.on_call_limit == OnCallLimit::EndTurn).cloned();
+        let denied = plan.denied().filter(|_| self.limits.on_limit != OnLimit::TellModel).cloned();
         let limit = denied.or_else(|| self.limit_reached());
         if let Some(limit) = limit.and_then(|limit| self.close_at(limit)) {
             return self.end_at_limit(limit).await;

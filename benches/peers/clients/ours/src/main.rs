@@ -69,11 +69,13 @@ fn weather_tool() -> FnTool {
 }
 
 fn unlimited() -> ToolLimits {
-    ToolLimits::default()
-        .with_rounds(u32::MAX)
-        .with_calls(u32::MAX)
-        .with_calls_per_tool(u32::MAX)
-        .with_same_calls(None)
+    ToolLimits {
+        rounds: Some(u32::MAX),
+        calls: Some(u32::MAX),
+        calls_per_tool: Some(u32::MAX),
+        same_calls: None,
+        ..ToolLimits::default()
+    }
 }
 
 fn main() {

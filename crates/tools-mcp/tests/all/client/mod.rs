@@ -170,7 +170,10 @@ async fn law_t7_approval_of_a_tool_is_not_for_that_of_another_server() {
         let store = Arc::new(InMemoryStore::new());
         let process = async |server, answers: Vec<Answer>| {
             let tools = Scripted::new(["pay"]).server().with_name(server).connect().await.unwrap();
-            let policy = ToolPolicy::new([ToolRule::new(["pay"], PolicyAction::Ask)], PolicyAction::Allow);
+            let policy = ToolPolicy {
+                rules: vec![ToolRule::new(["pay"], PolicyAction::Ask)],
+                ..ToolPolicy::default()
+            };
             let model = ScriptedModel::new(answers);
             let builder = ChatClient::builder(model.clone())
                 .advisor(ToolCallAdvisor::builder().policy(policy).build().unwrap())

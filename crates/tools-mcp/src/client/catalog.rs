@@ -20,6 +20,9 @@ use super::tool::McpTool;
 /// The number of pages that a list may have.
 const MOST_PAGES: usize = 100;
 
+/// The tools that a list may have.
+const MOST_TOOLS: usize = 1_000;
+
 /// The bytes that the definitions of a server may have.
 const MOST_BYTES: usize = 4 << 20;
 
@@ -125,7 +128,7 @@ async fn list(server: &McpServer, connection: &Connection) -> Result<Vec<Tool>> 
             bytes = bytes.saturating_add(serde_json::to_string(&tool).map_or(MOST_BYTES, |json| json.len()));
             tools.push(tool);
         }
-        if tools.len() > server.settings.max_tools || bytes > MOST_BYTES {
+        if tools.len() > MOST_TOOLS || bytes > MOST_BYTES {
             return Err(too_long(server));
         }
         cursor = page.next_cursor;
@@ -137,9 +140,9 @@ async fn list(server: &McpServer, connection: &Connection) -> Result<Vec<Tool>> 
 }
 
 fn too_long(server: &McpServer) -> Error {
-    let (name, most) = (&server.settings.name, server.settings.max_tools);
+    let name = &server.settings.name;
     let text = format!(
-        "the MCP server `{name}` lists more than {most} tools, {MOST_PAGES} pages or {MOST_BYTES} bytes of definitions"
+        "the MCP server `{name}` lists more than {MOST_TOOLS} tools, {MOST_PAGES} pages or {MOST_BYTES} bytes of definitions"
     );
     Error::new(ErrorKind::TooLarge, text)
 }

@@ -31,6 +31,9 @@ use super::http_client::{HttpClient, http_client};
 use super::server::{Address, HttpAddress, McpServer};
 use super::watched::{Notifications, Watched};
 
+/// The time in which a connection must begin.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
+
 /// The time for an orderly end. A process that has not ended by then is killed.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -75,12 +78,11 @@ impl Connection {
             }
             .map_err(|error| failure::not_connected(server, &error))
         };
-        let timeout = server.settings.connect_timeout;
-        tokio::time::timeout(timeout, opening).await.unwrap_or_else(|_| {
+        tokio::time::timeout(CONNECT_TIMEOUT, opening).await.unwrap_or_else(|_| {
             let name = &server.settings.name;
             Err(Error::new(
                 ErrorKind::Timeout,
-                format!("no connection to the MCP server `{name}` within {} s", timeout.as_secs_f64()),
+                format!("no connection to the MCP server `{name}` within {} s", CONNECT_TIMEOUT.as_secs()),
             ))
         })
     }

@@ -1,5 +1,6 @@
 //! `tool_output`: the content of a result as parts, within its bound.
 
+use advisor_core::json::{MOST_VALUES, values};
 use advisor_core::{Media, Part, ToolError, ToolOutput};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -10,14 +11,18 @@ use serde_json::{Value, json};
 use super::failure;
 use super::server::McpServer;
 
+/// The bytes that the content of a result may have. A message as a whole may have 16 MiB.
+const MOST_BYTES: usize = 4 << 20;
+
 /// The parts that a result may have.
 const MOST_PARTS: usize = 1_000;
 
 /// Returns the result of a call for the model.
 pub(super) fn tool_output(result: CallToolResult, server: &McpServer) -> Result<ToolOutput, ToolError> {
-    let (size, bound) = (size(&result), server.settings.max_result_bytes);
-    if size > bound {
-        let text = format!("the tool has run, but its result of {size} bytes is larger than {bound} bytes");
+    let size = size(&result);
+    if size > MOST_BYTES {
+        let text =
+            format!("the tool has run, but its result of {size} bytes is larger than {MOST_BYTES} bytes");
         return Err(ToolError::new(text));
     }
     let blocks = result.content.len();
@@ -66,7 +71,11 @@ fn size(result: &CallToolResult) -> usize {
 /// Checks whether a text is the structured result once more, for clients that know only texts.
 fn repeats(block: &ContentBlock, structured: Option<&Value>) -> bool {
     let ContentBlock::Text(text) = block else { return false };
-    structured.is_some_and(|value| serde_json::from_str::<Value>(&text.text).is_ok_and(|read| read == *value))
+    // Of a text of many values, the parsed form would be much larger.
+    let Some(value) = structured.filter(|_| values(text.text.as_bytes()) <= MOST_VALUES) else {
+        return false;
+    };
+    serde_json::from_str::<Value>(&text.text).is_ok_and(|read| read == *value)
 }
 
 fn part(block: ContentBlock) -> Part {

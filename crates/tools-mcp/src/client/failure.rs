@@ -1,11 +1,12 @@
-//! Errors of connections and lists, without the text of transports.
+//! Errors of connections, lists and calls, without the text of transports.
 
 use std::borrow::Cow;
 use std::error::Error as StdError;
 use std::io;
 use std::time::{Duration, SystemTime};
 
-use advisor_core::{Error, ErrorKind};
+use advisor_core::{Error, ErrorKind, ToolError};
+use rmcp::model::ErrorCode;
 use rmcp::service::{ClientInitializeError, ServiceError};
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 
@@ -57,35 +58,61 @@ pub(super) fn not_listed(server: &McpServer, error: &ServiceError) -> Error {
     Error::new(kind, format!("the MCP server `{}` {text}", server.settings.name))
 }
 
-/// What is known of a request that its transport could not deliver or have answered.
-pub(super) enum Undelivered {
-    /// The server refused it before it ran. The text says why.
-    Refused(Cow<'static, str>),
-    /// The server failed at it. The text may be of the server.
-    Failed(String),
-    /// The server answered in a way that the protocol does not have.
-    Foreign,
-    /// The connection ended.
-    Gone,
+/// Returns what the model reads of a call that has no result.
+pub(super) fn of_call(server: &McpServer, error: &ServiceError) -> ToolError {
+    let name = &server.settings.name;
+    match error {
+        ServiceError::McpError(error) => {
+            let text = shown(server, &error.message);
+            match error.code {
+                ErrorCode::INTERNAL_ERROR => failed(server, &text),
+                _ => ToolError::new(format!("the server `{name}` refused the call: {text}")),
+            }
+        }
+        ServiceError::TransportSend(error) => of_undelivered(server, error),
+        ServiceError::TransportClosed => of_unknown_outcome(&format!("the server `{name}` is gone")),
+        ServiceError::Cancelled { .. } => {
+            of_unknown_outcome(&format!("the server `{name}` stopped the call"))
+        }
+        _ => foreign(server),
+    }
 }
 
-/// Returns what is known of a call whose transport failed.
-pub(super) fn of_call(server: &McpServer, error: &(dyn StdError + 'static)) -> Undelivered {
+/// Returns what the model reads of a call that its transport could not deliver or have answered.
+fn of_undelivered(server: &McpServer, error: &(dyn StdError + 'static)) -> ToolError {
+    let name = &server.settings.name;
+    let not_run = |reason: &str| ToolError::new(format!("not started: the server `{name}` {reason}"));
     if let Some(unnamed) = causes(error).find_map(unnamed) {
         let text = shown(server, &unnamed.0.message);
-        if unnamed.is_refusal() {
-            return Undelivered::Refused(format!("refused the call: {text}").into());
-        }
-        return Undelivered::Failed(text);
+        return match unnamed.is_refusal() {
+            true => not_run(&format!("refused the call: {text}")),
+            false => failed(server, &text),
+        };
     }
     let (kind, text) = of_transport(error);
     match (kind, causes(error).find_map(status)) {
         (ErrorKind::Authentication | ErrorKind::RateLimited { .. } | ErrorKind::NotFound, _)
-        | (_, Some(300..=407 | 409..=499)) => Undelivered::Refused(text),
-        (_, Some(status)) => Undelivered::Failed(format!("it answered with the error status {status}")),
-        (ErrorKind::Protocol { .. }, _) => Undelivered::Foreign,
-        _ => Undelivered::Gone,
+        | (_, Some(300..=407 | 409..=499)) => not_run(&text),
+        (_, Some(status)) => failed(server, &format!("it answered with the error status {status}")),
+        (ErrorKind::Protocol { .. }, _) => foreign(server),
+        _ => of_unknown_outcome(&format!("the server `{name}` is gone")),
     }
+}
+
+/// The server failed at the call. The text may be of the server.
+fn failed(server: &McpServer, text: &str) -> ToolError {
+    of_unknown_outcome(&format!("the server `{}` failed at the call: {text}", server.settings.name))
+}
+
+/// The answer is none that the protocol has for calls.
+pub(super) fn foreign(server: &McpServer) -> ToolError {
+    let name = &server.settings.name;
+    of_unknown_outcome(&format!("the server `{name}` answered in a way that the protocol does not have"))
+}
+
+/// Returns the error of a call that may have run.
+pub(super) fn of_unknown_outcome(text: &str) -> ToolError {
+    ToolError::new(format!("{text}; the outcome is unknown"))
 }
 
 /// Checks whether further requests may succeed over the same connection.

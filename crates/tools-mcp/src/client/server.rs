@@ -80,11 +80,7 @@ pub(super) struct Settings {
     pub(super) prefix: String,
     pub(super) filter: Box<dyn Fn(&str) -> bool + Send + Sync>,
     pub(super) annotations: Annotations,
-    pub(super) connect_timeout: Duration,
     pub(super) timeout: Duration,
-    pub(super) longest_call: Duration,
-    pub(super) max_tools: usize,
-    pub(super) max_result_bytes: usize,
 }
 
 /// The meaning of a server's statements about the effects of its tools.
@@ -130,11 +126,7 @@ impl McpServer {
             prefix: String::new(),
             filter: Box::new(|_| true),
             annotations: Annotations::Ignored,
-            connect_timeout: Duration::from_secs(30),
             timeout: Duration::from_secs(60),
-            longest_call: Duration::from_secs(600),
-            max_tools: 1_000,
-            max_result_bytes: 4 << 20,
         };
         Self { address, settings }
     }
@@ -215,51 +207,27 @@ impl McpServer {
         self
     }
 
-    /// Sets the time in which a connection must begin, 30 seconds by default.
-    pub fn with_connect_timeout(mut self, connect_timeout: Duration) -> Self {
-        self.settings.connect_timeout = connect_timeout;
-        self
-    }
-
     /// Sets the time in which the server must answer a call or report its progress, 60 seconds by default. It also
     /// bounds the list of tools.
     ///
-    /// The time of a call as a whole is bounded by [`with_longest_call`](Self::with_longest_call) and by the tool loop.
+    /// A call as a whole ends after 10 minutes, however often the server reports its progress, or when the tool loop ends it.
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
         self.settings.timeout = timeout;
         self
     }
 
-    /// Sets the time in which a call must end, however often the server reports its progress: 10 minutes by default.
-    pub fn with_longest_call(mut self, longest_call: Duration) -> Self {
-        self.settings.longest_call = longest_call;
-        self
-    }
-
-    /// Sets the number of tools that a server may list, 1,000 by default. A longer list is an error.
-    pub fn with_max_tools(mut self, max_tools: usize) -> Self {
-        self.settings.max_tools = max_tools;
-        self
-    }
-
-    /// Sets the bytes that the content of a result may have, 4 MiB by default. A larger one is an error result.
-    ///
-    /// A message as a whole may have 16 MiB.
-    pub fn with_max_result_bytes(mut self, max_result_bytes: usize) -> Self {
-        self.settings.max_result_bytes = max_result_bytes;
-        self
-    }
-
     /// Checks whether the token or a header crosses a network without encryption: the address begins with `http://`, and
-    /// its host is not this machine. [`connect`](Self::connect) then logs a warning.
-    #[must_use]
-    pub fn sends_secrets_unencrypted(&self) -> bool {
+    /// its host is not this machine.
+    fn sends_secrets_unencrypted(&self) -> bool {
         let Address::Http(address) = &self.address else { return false };
         let has_key = address.bearer.is_some() || !address.headers.is_empty() || has_secrets(&address.url);
         is_open(&address.url) && has_key
     }
 
     /// Connects to the server and lists its tools.
+    ///
+    /// It logs a warning if the token or a header crosses a network without encryption: the address begins with `http://`,
+    /// and its host is not this machine.
     ///
     /// # Cancellation
     /// Dropping the future closes the connection.

@@ -1,6 +1,5 @@
 //! `McpTool`: one call with progress, timeout and the reasons why it has no result.
 
-use std::borrow::Cow;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,19 +8,21 @@ use advisor_core::{
     Progress, Text, Tool, ToolDefinition, ToolError, ToolInvocation, ToolOutput, async_trait,
 };
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, ClientRequest, ErrorCode, Extensions, ProgressNotificationParam,
+    CallToolRequest, CallToolRequestParams, ClientRequest, Extensions, ProgressNotificationParam,
     ServerResult,
 };
 use rmcp::service::ServiceError;
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-use super::connection::{Connection, Request};
-use super::failure::Undelivered;
+use super::connection::Request;
 use super::link::Link;
-use super::server::Settings;
+use super::server::{McpServer, Settings};
 use super::watched::ProgressOf;
 use super::{content, failure};
+
+/// The longest time of a call, whatever its progress.
+const LONGEST_CALL: Duration = Duration::from_secs(600);
 
 /// Progress reports that wait for their reader.
 const WAITING_REPORTS: usize = 16;
@@ -41,37 +42,44 @@ impl Tool for McpTool {
     }
 
     async fn run(&self, invocation: ToolInvocation) -> Result<ToolOutput, ToolError> {
-        let server = self.link.server.settings.name.as_str();
         let outcome = self.call(invocation.arguments, &invocation.progress).await;
+        let server = self.link.server.settings.name.as_str();
         let (tool, is_ok) = (failure::logged(&self.name), outcome.is_ok());
         tracing::debug!(server, tool, is_ok, "an MCP server was called");
-        outcome.map_err(|failure| failure.into_error(server))
+        outcome
     }
 }
 
 impl McpTool {
-    async fn call(&self, arguments: Value, progress: &Progress) -> Result<ToolOutput, Failure> {
+    async fn call(&self, arguments: Value, progress: &Progress) -> Result<ToolOutput, ToolError> {
         let server = &self.link.server;
-        let connection =
-            self.link.connection().await.map_err(|error| Failure::NotReached(error.to_string()))?;
+        let connection = self.link.connection().await;
+        let connection = connection.map_err(|error| ToolError::new(format!("not started: {error}")))?;
+        let failed = |error: ServiceError| {
+            connection.note(&error);
+            failure::of_call(server, &error)
+        };
         let (sender, reports) = mpsc::channel(WAITING_REPORTS);
-        let request = connection.send(self.request(arguments, sender)).await;
-        let request = request.map_err(|error| self.failure(&error, &connection))?;
-        let Settings { timeout, longest_call, .. } = server.settings;
-        let answer = with_progress(request, reports, progress, timeout);
-        let answer = tokio::time::timeout(longest_call, answer).await;
-        let answer = answer.map_err(|_| Failure::TooLong(longest_call))??;
-        match answer.map_err(|error| self.failure(&error, &connection))? {
-            ServerResult::CallToolResult(result) => {
-                content::tool_output(result, server).map_err(Failure::Tool)
-            }
+        let request = connection.send(self.request(arguments, sender)).await.map_err(failed)?;
+        let answer = with_progress(request, reports, progress, server);
+        let answer = tokio::time::timeout(LONGEST_CALL, answer).await.map_err(|_| {
+            let (name, seconds) = (&server.settings.name, LONGEST_CALL.as_secs());
+            let text = format!("stopped: the server `{name}` did not end the call within {seconds} s");
+            failure::of_unknown_outcome(&text)
+        })??;
+        match answer.map_err(failed)? {
+            ServerResult::CallToolResult(result) => content::tool_output(result, server),
             ServerResult::EmptyResult(_) => Ok(content::empty()),
             ServerResult::CustomResult(result) => {
-                let result = content::with_unknown_kinds(result.0).ok_or(Failure::Foreign)?;
-                content::tool_output(result, server).map_err(Failure::Tool)
+                let result = content::with_unknown_kinds(result.0).ok_or_else(|| failure::foreign(server))?;
+                content::tool_output(result, server)
             }
-            ServerResult::InputRequiredResult(_) => Err(Failure::AsksForInput),
-            _ => Err(Failure::Foreign),
+            ServerResult::InputRequiredResult(_) => {
+                let name = &server.settings.name;
+                let text = "asks for input of a user or a model, which this client does not give";
+                Err(ToolError::new(format!("the server `{name}` {text}")))
+            }
+            _ => Err(failure::foreign(server)),
         }
     }
 
@@ -86,29 +94,6 @@ impl McpTool {
         request.extensions.insert(ProgressOf(progress));
         ClientRequest::CallToolRequest(request)
     }
-
-    fn failure(&self, error: &ServiceError, connection: &Connection) -> Failure {
-        connection.note(error);
-        let server = &self.link.server;
-        match error {
-            ServiceError::McpError(error) => {
-                let text = failure::shown(server, &error.message);
-                match error.code {
-                    ErrorCode::INTERNAL_ERROR => Failure::Failed(text),
-                    _ => Failure::Refused(text),
-                }
-            }
-            ServiceError::TransportSend(error) => match failure::of_call(server, error) {
-                Undelivered::Refused(reason) => Failure::NotRun(reason),
-                Undelivered::Failed(text) => Failure::Failed(text),
-                Undelivered::Foreign => Failure::Foreign,
-                Undelivered::Gone => Failure::Gone,
-            },
-            ServiceError::TransportClosed => Failure::Gone,
-            ServiceError::Cancelled { .. } => Failure::Cancelled,
-            _ => Failure::Foreign,
-        }
-    }
 }
 
 /// Waits for the answer and passes progress on. Each report restarts the timeout.
@@ -116,15 +101,20 @@ async fn with_progress(
     request: Request,
     mut reports: mpsc::Receiver<ProgressNotificationParam>,
     progress: &Progress,
-    timeout: Duration,
-) -> Result<Result<ServerResult, ServiceError>, Failure> {
+    server: &McpServer,
+) -> Result<Result<ServerResult, ServiceError>, ToolError> {
+    let Settings { name, timeout, .. } = &server.settings;
     let mut answer = pin!(request.answer());
     let answer = loop {
         let report = tokio::select! {
             biased;
             answer = &mut answer => break answer,
             Some(report) = reports.recv() => report,
-            () = tokio::time::sleep(timeout) => return Err(Failure::TimedOut(timeout)),
+            () = tokio::time::sleep(*timeout) => {
+                let seconds = timeout.as_secs_f64();
+                let text = format!("stopped: no answer of the server `{name}` within {seconds} s");
+                return Err(failure::of_unknown_outcome(&text));
+            }
         };
         progress.report(text_of(report)).await;
     };
@@ -150,65 +140,6 @@ fn text_of(report: ProgressNotificationParam) -> String {
         }
         (None, Some(total)) => format!("{} of {total}", report.progress),
         (None, None) => report.progress.to_string(),
-    }
-}
-
-/// The reasons why a call has no result.
-enum Failure {
-    /// There was no connection.
-    NotReached(String),
-    /// The connection ended during the call.
-    Gone,
-    /// Neither answer nor progress came in time.
-    TimedOut(Duration),
-    /// The call took longer than any may, whatever its progress.
-    TooLong(Duration),
-    /// The tool ran and failed.
-    Tool(ToolError),
-    /// The server answered with an error of the protocol.
-    Refused(String),
-    /// The server refused the request before the call ran.
-    NotRun(Cow<'static, str>),
-    /// The server failed at the call.
-    Failed(String),
-    /// The server stopped the call by itself.
-    Cancelled,
-    /// The server wants to ask the user or a model.
-    AsksForInput,
-    /// The answer is none that the protocol has for calls.
-    Foreign,
-}
-
-impl Failure {
-    fn into_error(self, server: &str) -> ToolError {
-        let unknown = "the outcome is unknown";
-        ToolError::new(match self {
-            Self::Tool(error) => return error,
-            Self::NotReached(error) => format!("not started: {error}"),
-            Self::Gone => format!("the server `{server}` is gone; {unknown}"),
-            Self::TimedOut(timeout) => {
-                let seconds = timeout.as_secs_f64();
-                format!("stopped: no answer of the server `{server}` within {seconds} s; {unknown}")
-            }
-            Self::TooLong(longest) => {
-                let seconds = longest.as_secs_f64();
-                format!("stopped: the server `{server}` did not end the call within {seconds} s; {unknown}")
-            }
-            Self::Refused(message) => format!("the server `{server}` refused the call: {message}"),
-            Self::NotRun(reason) => format!("not started: the server `{server}` {reason}"),
-            Self::Failed(message) => {
-                format!("the server `{server}` failed at the call: {message}; {unknown}")
-            }
-            Self::Cancelled => format!("the server `{server}` stopped the call; {unknown}"),
-            Self::AsksForInput => {
-                format!(
-                    "the server `{server}` asks for input of a user or a model, which this client does not give"
-                )
-            }
-            Self::Foreign => {
-                format!("the server `{server}` answered in a way that the protocol does not have; {unknown}")
-            }
-        })
     }
 }
 

@@ -211,7 +211,7 @@ impl ServerHandler for Scripted {
                 ContentBlock::resource(ResourceContents::blob(png, "file:///a")),
                 ContentBlock::resource(ResourceContents::text("a note", "file:///b")),
             ]),
-            "large" => CallToolResult::success(vec![ContentBlock::text("x".repeat(2_000))]),
+            "large" => CallToolResult::success(vec![ContentBlock::text("x".repeat((4 << 20) + 1))]),
             "report" => {
                 self.report(&context).await;
                 CallToolResult::success(vec![ContentBlock::text("reported")])

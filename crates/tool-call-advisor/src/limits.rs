@@ -34,8 +34,8 @@ pub struct ToolLimits {
     /// Maximum number of calls of one tool with equal arguments in a row of which none has brought another result. Calls
     /// of the same answer have none yet. Default: 10. `None`: unlimited.
     ///
-    /// Arguments are equal as JSON values, whatever the order of their names. Calls of other tools, or with other
-    /// arguments, may be between. A polled tool whose result changes is not stopped by it.
+    /// Arguments are equal as JSON values, whatever the order of their names; long ones as text. Calls of other tools, or with
+    /// other arguments, may be between. A polled tool whose result changes is not stopped by it.
     ///
     /// The first call beyond it does not run, and the model reads why. The next one is treated as `on_limit` says.
     pub same_calls: Option<u32>,

@@ -1,9 +1,10 @@
 //! `misfits`: compares arguments with the structure that a schema describes, with bounded work.
 //!
 //! The schema may be that of a server. So it is read as it is written, never compiled, and each step is counted. The keywords
-//! that count are those by which a value can only fit less: types, values, bounds, properties, items, and schemas that are
-//! joined by `allOf`, `anyOf` and `$ref`. `oneOf` is taken for `anyOf`. Any other keyword, and a reference that leads out of
-//! the document, refuses nothing here: the tool itself has to check it.
+//! that count are those by which a value can only fit less, in every draft: types, values, bounds, properties, items, and
+//! schemas that are joined by `allOf`, `anyOf` and `$ref`. `oneOf` is taken for `anyOf`. Any other keyword, what stands beside
+//! a reference, a reference that leads out of the document, and a schema with an address or a draft of its own refuse nothing
+//! here: the tool itself has to check them.
 
 use std::borrow::Cow;
 
@@ -21,9 +22,6 @@ const MOST_SHOWN: usize = 200;
 
 /// The bytes of a text that are read in one step.
 const BYTES: usize = 64;
-
-/// Keywords that are not known here, and that depend on no other.
-const OTHERS: [&str; 4] = ["pattern", "multipleOf", "uniqueItems", "not"];
 
 /// Keywords whose members are schemas, with names that are no keywords.
 const NAMED: [&str; 6] =
@@ -54,109 +52,48 @@ impl Misfit<'_> {
     }
 }
 
-/// A check of a keyword that is not known here, with its operand and the value.
-pub(crate) type Other = fn(&str, &Value, &Value) -> bool;
-
-/// Returns what does not fit, and whether no more than these steps were taken: otherwise more may not fit. `other` checks
-/// some keywords that are not known here; each takes a thousand steps.
-pub(crate) fn misfits<'a>(
-    schema: &'a Value,
-    arguments: &Value,
-    steps: usize,
-    other: Option<Other>,
-) -> (Vec<Misfit<'a>>, bool) {
-    let mut comparison = Comparison::new(schema, steps, other);
-    if comparison.draft > Draft::Draft03 {
-        comparison.fits(Schema { node: schema, refers: true }, arguments, MOST_LEVELS);
-    }
+/// Returns what does not fit, and whether no more than these steps were taken: otherwise more may not fit.
+pub(crate) fn misfits<'a>(schema: &'a Value, arguments: &Value, steps: usize) -> (Vec<Misfit<'a>>, bool) {
+    let mut comparison = Comparison::new(schema, steps);
+    comparison.fits(schema, arguments, MOST_LEVELS);
     (comparison.found.unwrap_or_default(), comparison.steps.is_some())
 }
 
-/// Returns the first reference of a schema that leads to nothing in it. Servers of models refuse it.
-///
-/// A reference is not followed if an address around it, or its own, says where it leads.
-pub(crate) fn lost_reference(schema: &Value) -> Option<&str> {
-    let whole = schema;
-    let mut waiting = vec![Schema { node: schema, refers: true }];
-    let mut has_names = false;
-    let mut named = None;
+/// Returns the first reference of a schema to a place within it that has nothing. Servers of models refuse it.
+pub(crate) fn lost_reference(whole: &Value) -> Option<&str> {
+    let mut waiting = vec![whole];
     while let Some(schema) = waiting.pop() {
-        let keywords = match schema.node {
+        let keywords = match schema {
+            _ if is_apart(schema) && !std::ptr::eq(schema, whole) => continue,
             Value::Object(keywords) => keywords,
             Value::Array(items) => {
-                waiting.extend(items.iter().map(|node| schema.at(node)));
+                waiting.extend(items);
                 continue;
             }
             _ => continue,
         };
-        let is_named = |name: &&str| keywords.get(*name).is_some_and(Value::is_string);
-        has_names |= ["$id", "id", "$anchor", "$dynamicAnchor"].iter().any(is_named);
         for (keyword, node) in keywords {
             match (keyword.as_str(), node) {
-                ("$ref", Value::String(to)) if schema.refers && place_of(to).is_some() => {
-                    let pointer = place_of(to).unwrap_or_default();
-                    if pointer.split('/').skip(1).try_fold(whole, within).is_none() {
+                ("$ref", Value::String(to)) => {
+                    let place = place_of(to);
+                    let leads = |place: &str| place.split('/').skip(1).try_fold(whole, within).is_some();
+                    if place.is_some_and(|place| !leads(&place)) {
                         return Some(to);
                     }
                 }
-                ("$ref", Value::String(to)) if !to.is_empty() => named = Some(to.as_str()),
-                (name, Value::Object(members)) if NAMED.contains(&name) => {
-                    waiting.extend(members.values().map(|node| schema.at(node)));
-                }
+                (name, Value::Object(members)) if NAMED.contains(&name) => waiting.extend(members.values()),
                 ("const" | "enum" | "default" | "example" | "examples", _) => {}
                 (note, _) if note.starts_with("x-") => {}
-                _ => waiting.push(schema.at(node)),
+                _ => waiting.push(node),
             }
         }
     }
-    named.filter(|_| !has_names)
+    None
 }
 
-/// A schema within the whole one.
-#[derive(Clone, Copy)]
-struct Schema<'a> {
-    node: &'a Value,
-    /// Whether its references lead through the whole schema: no schema around it has an address of its own.
-    refers: bool,
-}
-
-impl<'a> Schema<'a> {
-    /// Returns a schema within this one.
-    fn at(self, node: &'a Value) -> Self {
-        let is_named = |name| node.get(name).is_some_and(Value::is_string);
-        Self { node, refers: self.refers && !is_named("$id") && !is_named("id") }
-    }
-}
-
-/// The drafts by what they mean.
-#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
-enum Draft {
-    /// Nothing of it is compared.
-    Draft03,
-    /// It has no `const`.
-    Draft04,
-    /// They ignore what stands beside a reference, as the earlier ones do.
-    Draft06And07,
-    Draft2019,
-    /// It has `prefixItems`.
-    Draft2020,
-}
-
-impl Draft {
-    fn of(schema: &Value) -> Self {
-        let address = schema.get("$schema").and_then(Value::as_str).unwrap_or("2020-12");
-        let beginning = address.get(..address.floor_char_boundary(MOST_SHOWN)).unwrap_or_default();
-        let known = [
-            ("draft-03", Self::Draft03),
-            ("draft-04", Self::Draft04),
-            ("draft-0", Self::Draft06And07),
-            ("2020-12", Self::Draft2020),
-        ];
-        known
-            .into_iter()
-            .find(|(part, _)| beginning.contains(part))
-            .map_or(Self::Draft2019, |(_, draft)| draft)
-    }
+/// Checks whether a schema within another has an address or a draft of its own, so that it is read differently.
+fn is_apart(schema: &Value) -> bool {
+    ["$schema", "$id", "id"].iter().any(|name| schema.get(*name).is_some_and(Value::is_string))
 }
 
 /// A step on the way to a value.
@@ -185,19 +122,16 @@ impl Step<'_> {
 
 struct Comparison<'a, 'v> {
     whole: &'a Value,
-    draft: Draft,
     /// The steps that are left. Without any, everything fits.
     steps: Option<usize>,
     place: Vec<Step<'v>>,
     /// What does not fit. `None` within alternatives, of which one may fit.
     found: Option<Vec<Misfit<'a>>>,
-    other: Option<Other>,
 }
 
 impl<'a, 'v> Comparison<'a, 'v> {
-    fn new(whole: &'a Value, steps: usize, other: Option<Other>) -> Self {
-        let (draft, found) = (Draft::of(whole), Some(Vec::new()));
-        Self { whole, draft, steps: Some(steps), place: Vec::new(), found, other }
+    fn new(whole: &'a Value, steps: usize) -> Self {
+        Self { whole, steps: Some(steps), place: Vec::new(), found: Some(Vec::new()) }
     }
 
     /// Takes steps. Returns false if there are not so many.
@@ -235,51 +169,41 @@ impl<'a, 'v> Comparison<'a, 'v> {
     }
 
     /// Checks whether a value fits. `levels` are those that are left.
-    fn fits(&mut self, schema: Schema<'a>, value: &'v Value, levels: usize) -> bool {
+    fn fits(&mut self, schema: &'a Value, value: &'v Value, levels: usize) -> bool {
         let Some(levels) = levels.checked_sub(1).filter(|_| self.take(1)) else { return true };
-        let keywords = match schema.node {
+        let keywords = match schema {
             Value::Object(keywords) => keywords,
             Value::Bool(false) => {
                 return self.misfit(Vec::new(), || format!("{} is not allowed", shown(value)));
             }
             _ => return true,
         };
-        // What another draft means is left to it.
-        if keywords.contains_key("$schema") && levels + 1 < MOST_LEVELS {
+        if !std::ptr::eq(schema, self.whole) && is_apart(schema) {
             return true;
         }
-        let mut fits = true;
         if let Some(Value::String(to)) = keywords.get("$ref") {
-            let target = self.target(schema, to);
-            fits = target.is_none_or(|target| self.fits(target, value, levels));
-            // Older drafts ignore what stands beside it.
-            if self.draft <= Draft::Draft06And07 {
-                return fits;
-            }
+            return self.target(to).is_none_or(|target| self.fits(target, value, levels));
         }
-        fits &= self.all(keywords, |all, (keyword, operand)| {
-            all.fits_keyword(schema, keyword, operand, value, levels)
-        });
-        fits
+        self.all(keywords, |all, (keyword, operand)| {
+            all.fits_keyword(keywords, keyword, operand, value, levels)
+        })
     }
 
     /// Returns the schema that a reference leads to by its place in the whole.
-    fn target(&mut self, from: Schema<'a>, to: &str) -> Option<Schema<'a>> {
+    fn target(&mut self, to: &str) -> Option<&'a Value> {
         self.take(1 + to.len() / 4).then_some(())?;
-        let pointer = place_of(to).filter(|_| from.refers)?;
-        let mut schema = Schema { node: self.whole, refers: true };
+        let pointer = place_of(to)?;
+        let mut schema = self.whole;
         for name in pointer.split('/').skip(1) {
             self.take(1).then_some(())?;
-            schema = schema.at(within(schema.node, name)?);
-            // What another draft means is left to it.
-            schema.node.get("$schema").is_none().then_some(())?;
+            schema = within(schema, name).filter(|schema| !is_apart(schema))?;
         }
-        Some(schema).filter(|schema| schema.refers)
+        Some(schema)
     }
 
     fn fits_keyword(
         &mut self,
-        schema: Schema<'a>,
+        schema: &'a Map<String, Value>,
         keyword: &str,
         operand: &'a Value,
         value: &'v Value,
@@ -298,7 +222,7 @@ impl<'a, 'v> Comparison<'a, 'v> {
                     || self
                         .misfit(Vec::new(), || format!("{} is not one of {}", shown(value), listed(allowed)))
             }
-            ("const", allowed, value) if self.draft > Draft::Draft04 => {
+            ("const", allowed, value) => {
                 self.same(allowed, value)
                     || self.misfit(Vec::new(), || format!("{} is not {}", shown(value), shown(allowed)))
             }
@@ -309,7 +233,7 @@ impl<'a, 'v> Comparison<'a, 'v> {
                     "maximum" => (is > limit, "greater than the maximum of"),
                     "exclusiveMinimum" => (is < limit || (is == limit && is_exact(is)), "not greater than"),
                     "exclusiveMaximum" => (is > limit || (is == limit && is_exact(is)), "not less than"),
-                    _ => return self.fits_other(keyword, operand, value),
+                    _ => return true,
                 };
                 !is_beyond || self.misfit(Vec::new(), || format!("{number} is {text} {bound_number}"))
             }
@@ -331,38 +255,34 @@ impl<'a, 'v> Comparison<'a, 'v> {
                     || all.misfit(Vec::new(), || format!("{} is a required property", shown(name)))
             }),
             ("properties", Value::Object(schemas), Value::Object(members)) => {
-                self.members(members, |name| schemas.get(name).map(|node| schema.at(node)), levels)
+                self.members(members, |name| schemas.get(name), levels)
             }
             ("additionalProperties", node, Value::Object(members)) => {
-                let has = |keyword: &str| schema.node.get(keyword).and_then(Value::as_object);
+                let has = |keyword: &str| schema.get(keyword).and_then(Value::as_object);
                 if has("patternProperties").is_some() {
                     return true;
                 }
                 let known = has("properties");
                 let is_known = |name: &str| known.is_some_and(|known| known.contains_key(name));
                 if *node != Value::Bool(false) {
-                    return self.members(members, |name| (!is_known(name)).then(|| schema.at(node)), levels);
+                    return self.members(members, |name| (!is_known(name)).then_some(node), levels);
                 }
                 self.all(members.keys(), |all, name| {
                     let text = || format!("the property {} is not allowed", shown(&(&**name).into()));
                     !all.take(name.len() / BYTES) || is_known(name) || all.misfit(Vec::new(), text)
                 })
             }
-            ("items" | "prefixItems", Value::Array(schemas), Value::Array(items))
-                if keyword == "items" || self.draft == Draft::Draft2020 =>
-            {
-                self.items(items, |at| schemas.get(at).map(|node| schema.at(node)), levels)
-            }
-            ("items", node, Value::Array(items)) => {
-                let first = schema.node.get("prefixItems").and_then(Value::as_array).map_or(0, Vec::len);
-                self.items(items, |at| (at >= first).then(|| schema.at(node)), levels)
-            }
+            // In a tuple, they are those of the other items.
+            ("items", node, Value::Array(items)) if !schema.contains_key("prefixItems") => self
+                .all(items.iter().enumerate(), |all, (at, value)| {
+                    all.fits_at(Step::Item(at), node, value, levels)
+                }),
             ("allOf", Value::Array(schemas), value) => {
-                self.all(schemas, |all, node| all.fits(schema.at(node), value, levels))
+                self.all(schemas, |all, node| all.fits(node, value, levels))
             }
             ("anyOf" | "oneOf", Value::Array(schemas), value) => {
                 let found = self.found.take();
-                let fits = schemas.iter().any(|node| self.fits(schema.at(node), value, levels));
+                let fits = schemas.iter().any(|node| self.fits(node, value, levels));
                 self.found = found;
                 if fits {
                     return true;
@@ -370,7 +290,7 @@ impl<'a, 'v> Comparison<'a, 'v> {
                 // Of several, none is meant for sure, unless all but one is `null`.
                 let noted = self.found.as_ref().map(Vec::len);
                 if let ([one], Some(_)) = (others_than_null(schemas).as_slice(), noted) {
-                    self.fits(schema.at(one), value, levels);
+                    self.fits(one, value, levels);
                     // Without a step left, nothing is noted.
                     if self.found.as_ref().map(Vec::len) > noted {
                         return false;
@@ -383,24 +303,14 @@ impl<'a, 'v> Comparison<'a, 'v> {
                     if types.is_empty() { text } else { format!("{text}, of {}", types_text(&types)) }
                 })
             }
-            _ => self.fits_other(keyword, operand, value),
+            _ => true,
         }
-    }
-
-    fn fits_other(&mut self, keyword: &str, operand: &Value, value: &Value) -> bool {
-        let Some(other) = self.other.filter(|_| OTHERS.contains(&keyword) && self.take(1_000)) else {
-            return true;
-        };
-        other(keyword, operand, value)
-            || self.misfit(Vec::new(), || {
-                format!("{} does not fit `{keyword}`: {}", shown(value), shown(operand))
-            })
     }
 
     fn members(
         &mut self,
         members: &'v Map<String, Value>,
-        schema_of: impl Fn(&str) -> Option<Schema<'a>>,
+        schema_of: impl Fn(&str) -> Option<&'a Value>,
         levels: usize,
     ) -> bool {
         self.all(members, |all, (name, value)| {
@@ -409,18 +319,7 @@ impl<'a, 'v> Comparison<'a, 'v> {
         })
     }
 
-    fn items(
-        &mut self,
-        items: &'v [Value],
-        schema_of: impl Fn(usize) -> Option<Schema<'a>>,
-        levels: usize,
-    ) -> bool {
-        self.all(items.iter().enumerate(), |all, (at, value)| {
-            schema_of(at).is_none_or(|schema| all.fits_at(Step::Item(at), schema, value, levels))
-        })
-    }
-
-    fn fits_at(&mut self, step: Step<'v>, schema: Schema<'a>, value: &'v Value, levels: usize) -> bool {
+    fn fits_at(&mut self, step: Step<'v>, schema: &'a Value, value: &'v Value, levels: usize) -> bool {
         self.place.push(step);
         let fits = self.fits(schema, value, levels);
         self.place.pop();
@@ -534,7 +433,7 @@ fn shown(value: &Value) -> String {
     shortened(text)
 }
 
-fn shortened(mut text: String) -> String {
+pub(super) fn shortened(mut text: String) -> String {
     if text.len() > MOST_SHOWN {
         text.truncate(text.floor_char_boundary(MOST_SHOWN));
         text.push('…');
@@ -585,7 +484,7 @@ mod tests {
 
     /// Returns the first misfit, with its place.
     fn wrong(schema: &Value, value: &Value) -> Option<String> {
-        let (wrong, is_whole) = misfits(schema, value, MANY, None);
+        let (wrong, is_whole) = misfits(schema, value, MANY);
         assert!(is_whole, "few steps");
         wrong.first().map(|wrong| format!("{}: {}", wrong.place, wrong.text))
     }
@@ -617,12 +516,6 @@ mod tests {
                 r#"/a: 1 is not of type "null""#,
             ),
             (json!({"items": {"type": "null"}}), json!([null, 1]), r#"/1: 1 is not of type "null""#),
-            (json!({"items": [{}, {"type": "null"}]}), json!([1, 1]), r#"/1: 1 is not of type "null""#),
-            (
-                json!({"prefixItems": [{}], "items": {"type": "null"}}),
-                json!([1, 1]),
-                r#"/1: 1 is not of type "null""#,
-            ),
             (json!({"allOf": [{}, {"type": "null"}]}), json!(1), r#": 1 is not of type "null""#),
             (
                 json!({"anyOf": [{"type": "boolean"}, {"minimum": 2}]}),
@@ -656,12 +549,7 @@ mod tests {
                 r#": 1 is not of type "null""#,
             ),
             (
-                json!({"$ref": "#/$defs/a", "maxLength": 1, "$defs": {"a": {}}}),
-                json!("ab"),
-                r#": "ab" has more than 1 characters"#,
-            ),
-            (
-                json!({"items": {"$ref": "#"}, "type": "array"}),
+                json!({"type": "array", "items": {"$ref": "#"}}),
                 json!([[1]]),
                 r#"/0/0: 1 is not of type "array""#,
             ),
@@ -687,9 +575,9 @@ mod tests {
             (json!({"exclusiveMinimum": 9_007_199_254_740_992_u64}), json!(9_007_199_254_740_993_u64)),
             (json!({"enum": [1], "const": 1.0}), json!(1.0)),
             // Other drafts.
-            (json!({"$schema": "http://json-schema.org/draft-04/schema#", "const": 5}), json!(1)),
             (json!({"$schema": DRAFT_07, "prefixItems": [false]}), json!([1])),
-            (json!({"$schema": "http://json-schema.org/draft-03/schema#", "allOf": [false]}), json!(1)),
+            (json!({"prefixItems": [{}], "items": false}), json!([1])),
+            (json!({"items": [{}, {"type": "null"}]}), json!([1, 1])),
             (json!({"items": {"$schema": DRAFT_07, "$ref": "#", "type": "null"}}), json!([1])),
             (json!({"$ref": "#/$defs%2Fa", "$defs": {"a": {}}, "$defs/a": false}), json!(1)),
             (
@@ -720,15 +608,11 @@ mod tests {
     fn references_to_nothing_are_found() {
         for (schema, lost) in [
             (json!({"items": {"$ref": "#/$defs/a"}}), Some("#/$defs/a")),
-            (json!({"properties": {"a": {"anyOf": [{"$ref": "http://x/"}]}}}), Some("http://x/")),
+            (json!({"properties": {"a": {"anyOf": [{"$ref": "http://x/"}]}}}), None),
             (json!({"items": {"$ref": "#/$defs/a%20b/0"}, "$defs": {"a b": [{}]}}), None),
             (json!({"properties": {"default": {"$ref": "#/a"}, "$ref": {"type": "string"}}}), Some("#/a")),
-            (json!({"$defs": {"x-a": {"$ref": "#gone"}}}), Some("#gone")),
-            (json!({"items": {"$ref": "gone.json"}}), Some("gone.json")),
-            (json!({"items": {"$ref": "#a"}, "$defs": {"b": {"$anchor": "a"}}}), None),
+            (json!({"$defs": {"x-a": {"$ref": "#/gone"}}}), Some("#/gone")),
             (json!({"$ref": "#", "items": {"$ref": ""}, "example": {"$ref": "#/x"}}), None),
-            (json!({"$id": "http://x/", "items": {"$ref": "http://x/"}}), None),
-            (json!({"id": "http://x/", "items": {"$ref": "http://x/"}}), None),
             (
                 json!({"$defs": {"a": {"$id": "http://x/a", "$defs": {"b": {}}, "items": {"$ref": "#/$defs/b"}}}}),
                 None,
@@ -761,11 +645,11 @@ mod tests {
             ("values", json!({"items": {"enum": values}}), json!(vec![-1; 2_000])),
             ("names", json!({"items": {"required": vec!["a"; 2_000]}}), json!(vec![json!({"a": 1}); 2_000])),
         ] {
-            let (found, is_whole) = misfits(&schema, &arguments, MANY, None);
+            let (found, is_whole) = misfits(&schema, &arguments, MANY);
             assert!(!is_whole, "{what}: {found:?}");
         }
         let name = "a".repeat(200_000);
-        let (_, is_whole) = misfits(&json!({"enum": [{&*name: 1}]}), &json!({&*name: 1}), 4_096, None);
+        let (_, is_whole) = misfits(&json!({"enum": [{&*name: 1}]}), &json!({&*name: 1}), 4_096);
         assert!(!is_whole, "a long name of a value");
         for circle in [json!({"$ref": "#"}), json!({"allOf": [{"$ref": "#"}]})] {
             assert_eq!(wrong(&circle, &json!(1)), None);
@@ -782,7 +666,7 @@ mod tests {
 
     #[test]
     fn law_r1_comparisons_end_with_their_steps() {
-        let mut comparison = Comparison::new(&Value::Null, 5, None);
+        let mut comparison = Comparison::new(&Value::Null, 5);
         let mut looks = 0;
         let fits = comparison.all(0..1_000, |_, _| {
             looks += 1;
@@ -795,8 +679,7 @@ mod tests {
     fn law_r1_misfits_are_few() {
         let long = "a".repeat(10_000);
         let many = |name: &str| json!({name: vec![1; 10_000]});
-        let found =
-            |value| misfits(&json!({"additionalProperties": {"items": false}}), &value, MANY, None).0.len();
+        let found = |value| misfits(&json!({"additionalProperties": {"items": false}}), &value, MANY).0.len();
         assert_eq!((found(many("a")), found(many(&long))), (MOST, 1));
     }
 

@@ -1,7 +1,7 @@
 //! `WholeSchemas`: the application's schemas, compiled and cached, with all of their keywords. Without the feature
 //! `schema-validation`, no schema is checked but for its structure.
 
-pub(crate) use whole::{WholeSchema, WholeSchemas};
+pub(crate) use whole::WholeSchemas;
 
 #[cfg(feature = "schema-validation")]
 mod whole {
@@ -9,8 +9,10 @@ mod whole {
     use std::sync::{Arc, Mutex, PoisonError};
 
     use advisor_core::{Text, ToolDefinition};
-    use jsonschema::{Draft, PatternOptions, ValidationOptions, Validator};
-    use serde_json::{Value, json};
+    use jsonschema::{Draft, PatternOptions, ValidationError, Validator};
+    use serde_json::Value;
+
+    use crate::plan::structure::shortened;
 
     /// Compiled schemas of tools: each is compiled once and shared.
     #[derive(Default)]
@@ -43,7 +45,9 @@ mod whole {
             {
                 return Ok(Some(compiled.clone()));
             }
-            let validator = options().build(&tool.parameters);
+            let patterns =
+                PatternOptions::fancy_regex().size_limit(MOST_BYTES).backtrack_limit(MOST_STEPS_BACK);
+            let validator = jsonschema::options().with_pattern_options(patterns).build(&tool.parameters);
             let compiled = WholeSchema(Arc::new(validator.map_err(|error| error.to_string())?));
             let mut cache = lock();
             if cache.len() >= MOST {
@@ -68,15 +72,14 @@ mod whole {
             self.0.is_valid(arguments)
         }
 
-        /// Checks whether a value fits a keyword that depends on no other.
-        pub(crate) fn fits_keyword(keyword: &str, operand: &Value, value: &Value) -> bool {
-            options().build(&json!({ keyword: operand })).map_or(true, |one| one.is_valid(value))
+        /// Returns the first misfits, each with its place, for the model. They do not repeat the arguments.
+        pub(crate) fn misfits(&self, arguments: &Value, most: usize) -> String {
+            let described = |error: ValidationError<'_>| match error.instance_path().as_str() {
+                "" => error.masked().to_string(),
+                place => format!("{}: {}", shortened(place.to_owned()), error.masked()),
+            };
+            self.0.iter_errors(arguments).take(most).map(described).collect::<Vec<_>>().join("; ")
         }
-    }
-
-    fn options() -> ValidationOptions<'static> {
-        let patterns = PatternOptions::fancy_regex().size_limit(MOST_BYTES).backtrack_limit(MOST_STEPS_BACK);
-        jsonschema::options().with_pattern_options(patterns)
     }
 }
 
@@ -108,8 +111,8 @@ mod whole {
             match self.0 {}
         }
 
-        pub(crate) fn fits_keyword(_keyword: &str, _operand: &Value, _value: &Value) -> bool {
-            true
+        pub(crate) fn misfits(&self, _arguments: &Value, _most: usize) -> String {
+            match self.0 {}
         }
     }
 }
@@ -119,7 +122,8 @@ mod tests {
     use advisor_core::ToolDefinition;
     use serde_json::{Value, json};
 
-    use super::*;
+    use super::WholeSchemas;
+    use super::whole::WholeSchema;
 
     fn compiled(schema: Value) -> Result<Option<WholeSchema>, String> {
         WholeSchemas::default().of(&ToolDefinition::new("f", "A tool.", schema))
@@ -137,8 +141,6 @@ mod tests {
             let schema = compiled(text(pattern)).unwrap().unwrap();
             assert!(schema.fits(&json!({"a": fitting})), "{pattern}");
             assert!(!schema.fits(&json!({"a": other})), "{pattern}");
-            let fits = WholeSchema::fits_keyword("pattern", &pattern.into(), &other.into());
-            assert!(!fits, "{pattern}");
         }
         for invalid in ["(?<!a", "(a", "\\p{L}{1000}"] {
             assert!(compiled(text(invalid)).is_err(), "{invalid}");

@@ -1,7 +1,7 @@
 //! The JSON form of entries, and the check that it can be read back.
 
 use advisor_core::TurnId;
-use advisor_core::json::{has_reserved_name, is_reserved_name, nests_within};
+use advisor_core::json::{has_reserved_name, nests_within};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde::de::Error as _;
@@ -198,7 +198,7 @@ impl EntryKind {
             Self::Unknown(raw) if !is_unknown(raw) => {
                 unreadable("it is no entry of an unknown kind or newer format")
             }
-            Self::Unknown(raw) if raw.keys().any(|name| is_reserved_name(name)) => unreadable(reserved),
+            Self::Unknown(raw) if has_reserved_name(&Value::Object(raw.clone())) => unreadable(reserved),
             Self::Unknown(raw) => raw.values().try_for_each(|value| check(0, value)),
             Self::CallStarted(_)
             | Self::CallPending(_)

@@ -66,20 +66,12 @@ pub enum DeltaKind {
 
 /// A complete media item, and the data that belongs to it.
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
+#[allow(clippy::exhaustive_structs, reason = "an item and what belongs to it")]
 pub struct MediaDelta {
     /// The item.
     pub media: Media,
     /// Data to be replayed with the item. Its closed block has it.
     pub provider_data: Option<ProviderData>,
-}
-
-impl MediaDelta {
-    /// Sets the data to be replayed with the item.
-    #[must_use]
-    pub fn with_data(self, data: ProviderData) -> Self {
-        Self { provider_data: Some(data), ..self }
-    }
 }
 
 impl From<Media> for MediaDelta {
@@ -90,20 +82,12 @@ impl From<Media> for MediaDelta {
 
 /// The provider's id of an answer and the model that gave it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
+#[allow(clippy::exhaustive_structs, reason = "two words of the provider")]
 pub struct Origin {
     /// The provider's id of the answer.
     pub response_id: Option<Text>,
     /// The model that answered.
     pub model: Option<Text>,
-}
-
-impl Origin {
-    /// Creates an origin of an answer.
-    #[must_use]
-    pub fn new(response_id: Option<Text>, model: Option<Text>) -> Self {
-        Self { response_id, model }
-    }
 }
 
 /// A fragment of a tool call. All fields are optional, because each is missing on some servers.
@@ -174,7 +158,7 @@ impl Delta {
     /// Creates an origin from the id of the answer, its model, or both.
     #[must_use]
     pub fn origin(response_id: Option<Text>, model: Option<Text>) -> Self {
-        DeltaKind::Origin(Box::new(Origin::new(response_id, model))).into()
+        DeltaKind::Origin(Box::new(Origin { response_id, model })).into()
     }
 
     /// Creates the protocol's end marker.

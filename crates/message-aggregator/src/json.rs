@@ -79,16 +79,10 @@ pub fn has_reserved_name(value: &Value) -> bool {
     match value {
         Value::Array(items) => items.iter().any(has_reserved_name),
         Value::Object(members) => {
-            members.iter().any(|(name, member)| is_reserved_name(name) || has_reserved_name(member))
+            members.iter().any(|(name, member)| name.starts_with(RESERVED) || has_reserved_name(member))
         }
         _ => false,
     }
-}
-
-/// Checks whether `serde_json` gives a special meaning to a member of this name.
-#[must_use]
-pub fn is_reserved_name(name: &str) -> bool {
-    name.starts_with(RESERVED)
 }
 
 #[cfg(test)]

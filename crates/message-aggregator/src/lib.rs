@@ -27,9 +27,7 @@ pub use chunk::{
 };
 pub use delta::{Delta, DeltaKind, MediaDelta, Origin, ToolCallDelta};
 pub use json::JSON_VERSION;
-pub use message::block::{
-    Block, BlockContent, BlockId, BlockKind, Citation, InvalidBlockId, Opaque, ProviderData,
-};
+pub use message::block::{Block, BlockContent, BlockId, BlockKind, Citation, Opaque, ProviderData};
 pub use message::list::MessageList;
 pub use message::part::{Media, MediaSource, Part};
 pub use message::text::Text;

@@ -269,11 +269,6 @@ impl AnswerBlocks {
         }
     }
 
-    /// Returns the text so far that a reader of text alone is shown.
-    pub(crate) fn shown_text(&self) -> String {
-        self.blocks.iter().filter_map(OpenBlock::shown_text).collect()
-    }
-
     /// Returns the blocks so far, with their ids. Open ones are included as they are, with incomplete calls.
     pub(crate) fn all(&self, call_id_prefix: &Text) -> impl Iterator<Item = (BlockId, Block)> {
         let call_at = move |at| self.call_so_far(at, call_id_prefix);
@@ -336,15 +331,6 @@ impl OpenBlock {
         match self.state {
             State::Call(call) => Some(call),
             _ => None,
-        }
-    }
-
-    /// Returns the text so far that a reader of text alone is shown.
-    pub(crate) fn shown_text(&self) -> Option<&str> {
-        match &self.state {
-            State::Text(BlockKind::Text | BlockKind::Refusal, text) => Some(text),
-            State::Text(..) | State::Call(_) => None,
-            State::Closed(block) => block.content().shown_text(),
         }
     }
 

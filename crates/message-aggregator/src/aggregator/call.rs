@@ -29,6 +29,8 @@ pub(crate) struct OpenCall {
     /// Whether a finish reason has arrived after all of its fragments.
     pub(crate) vouched: bool,
     arguments: String,
+    /// Whether the arguments have more than white space. Looked at in each piece once.
+    has_arguments: bool,
     /// The length of the arguments emitted as chunks.
     shown: usize,
     extent: JsonExtent,
@@ -101,7 +103,7 @@ impl OpenCall {
             self.arguments.clear();
             self.extent = JsonExtent::default();
         }
-        self.arguments.push_str(arguments);
+        self.push(arguments);
     }
 
     /// Adds arguments that are emitted at once, because all earlier ones were. If they were not, or the arguments
@@ -114,9 +116,15 @@ impl OpenCall {
             return false;
         }
         self.vouched = false;
-        self.arguments.push_str(arguments);
+        self.push(arguments);
         self.shown = self.arguments.len();
         true
+    }
+
+    #[inline]
+    fn push(&mut self, arguments: &str) {
+        self.has_arguments = self.has_arguments || !arguments.trim_start().is_empty();
+        self.arguments.push_str(arguments);
     }
 
     /// Returns the arguments to emit now, once the call has a name.
@@ -153,7 +161,7 @@ impl OpenCall {
     }
 
     pub(crate) fn has_arguments(&self) -> bool {
-        !self.arguments.trim_start().is_empty()
+        self.has_arguments
     }
 
     /// Checks whether no later fragment can make it doubtful, once it has ended.

@@ -12,7 +12,7 @@ use crate::aggregator::blocks::AnswerBlocks;
 use crate::aggregator::bounds::{AnswerBytes, Result};
 use crate::{
     AggregateError, AggregatorSettings, BlockKind, ChatResponse, Chunk, Delta, DeltaKind, Finish,
-    FinishReason, Text, ToolCall, Usage,
+    FinishReason, Text, Usage,
 };
 
 /// Turns the deltas of one model answer into chunks and one response.
@@ -39,7 +39,7 @@ use crate::{
 /// aggregator.push(Delta::text("look."), &mut chunks)?;
 /// aggregator.push(Delta::tool_call(ToolCallDelta::start(0, "c1", "weather")), &mut chunks)?;
 /// aggregator.push(Delta::tool_call(ToolCallDelta::arguments(0, r#"{"city":"Oslo"}"#)), &mut chunks)?;
-/// assert_eq!(aggregator.text(), "Let me look.");
+/// assert_eq!(aggregator.partial().text(), "Let me look.");
 /// aggregator.push(Delta::finish(FinishReason::ToolCalls), &mut chunks)?;
 /// let response = aggregator.finish(&mut chunks)?;
 /// assert_eq!(response.tool_calls().next().unwrap().1.name, "weather");
@@ -97,11 +97,6 @@ impl MessageAggregator {
             model: None,
             end_marker: EndMarker::Missing,
         }
-    }
-
-    /// Returns the settings.
-    pub fn settings(&self) -> &AggregatorSettings {
-        &self.answer.settings
     }
 
     /// Takes the next delta and appends its chunks to `chunks`.
@@ -176,7 +171,8 @@ impl MessageAggregator {
         Ok(self.response(finish))
     }
 
-    /// Returns the answer so far as an interrupted one, with the provider's word for the end if it has arrived.
+    /// Returns the answer so far as an interrupted one, with its token counts, and the provider's word for the end if it has
+    /// arrived. A source may hold back the counts of single pieces until another delta follows, since counts only grow.
     /// Its open calls are incomplete. Calls that the provider ended stay complete, as they were shown; the finish
     /// reason [vetoes](FinishReason::vetoes_calls) them.
     #[must_use]
@@ -188,29 +184,10 @@ impl MessageAggregator {
         })
     }
 
-    /// Returns the text so far; the text of a refusal counts.
-    #[must_use]
-    pub fn text(&self) -> String {
-        self.blocks.shown_text()
-    }
-
-    /// Returns the calls so far. Open ones are incomplete.
-    #[must_use]
-    pub fn tool_calls(&self) -> Vec<ToolCall> {
-        self.partial().tool_calls().map(|(_, call)| call.clone()).collect()
-    }
-
     /// Returns the finish reason so far.
     #[must_use]
     pub fn finish_reason(&self) -> Option<&Finish> {
         self.blocks.finish()
-    }
-
-    /// Returns the token counts pushed so far. A source may hold back the counts of single pieces until another
-    /// delta follows, since counts only grow.
-    #[must_use]
-    pub fn usage(&self) -> Option<&Usage> {
-        self.usage.as_ref()
     }
 
     fn response(&self, finish: Finish) -> ChatResponse {

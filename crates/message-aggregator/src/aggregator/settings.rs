@@ -28,7 +28,7 @@ pub struct AggregatorLimits {
     pub answer_bytes: usize,
     /// Bytes of the text of one block, or of the arguments of one call. Default: 16 MiB.
     pub block_bytes: usize,
-    /// Blocks of one answer. Default: 4,096; never more than [`BlockId::POSITIONS`](crate::BlockId).
+    /// Blocks of one answer. Default: 4,096; never more than 65,536.
     pub blocks: usize,
     /// Tool calls of one message. Default: 256.
     pub calls: usize,

@@ -45,7 +45,7 @@ fn kind() -> impl Strategy<Value = DeltaKind> {
         2 => Just(DeltaKind::BlockEnd),
         1 => (0_u64..9, 0_u64..9).prop_map(|(input, output)| DeltaKind::Usage(Box::new(Usage::new(input, output)))),
         2 => reason().prop_map(|reason| DeltaKind::Finish(Box::new(reason.into()))),
-        1 => Just(DeltaKind::Origin(Box::new(message_aggregator::Origin::new(Some("answer".into()), None)))),
+        1 => Just(Delta::origin(Some("answer".into()), None).kind),
         1 => Just(DeltaKind::Done),
     ]
 }

@@ -270,12 +270,8 @@ fn interrupted_answer_keeps_provider_finish_reason() {
 
 #[test]
 fn truncated_answer_has_usage_and_origin() {
-    let origin = DeltaKind::Origin(Box::new(message_aggregator::Origin::new(
-        Some("answer-9".into()),
-        Some("tiny".into()),
-    )));
-    let run =
-        run(AggregatorSettings::default(), [origin.into(), Delta::text("a"), Delta::usage(Usage::new(3, 4))]);
+    let origin = Delta::origin(Some("answer-9".into()), Some("tiny".into()));
+    let run = run(AggregatorSettings::default(), [origin, Delta::text("a"), Delta::usage(Usage::new(3, 4))]);
     assert!(matches!(run.error, Some(AggregateError::Truncated { .. })));
     assert_eq!(run.response.response_id(), Some("answer-9"));
     assert_eq!(run.response.model(), Some("tiny"));

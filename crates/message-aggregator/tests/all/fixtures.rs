@@ -177,5 +177,5 @@ fn law_s2_text_is_visible_in_its_own_push() {
         let shown: String = chunks.drain(..).filter_map(|chunk| chunk.text().map(str::to_owned)).collect();
         assert_eq!(shown, text.as_str());
     }
-    assert_eq!(aggregator.text().split(' ').count(), 98);
+    assert_eq!(aggregator.partial().text().split(' ').count(), 98);
 }

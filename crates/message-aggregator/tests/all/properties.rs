@@ -47,15 +47,12 @@ proptest! {
                 }
             }
             let partial = aggregator.partial();
-            prop_assert_eq!(aggregator.text(), fold.text(ROUND));
             prop_assert_eq!(partial.text(), fold.text(ROUND));
             prop_assert_eq!(&partial.finish().reason, &FinishReason::Interrupted);
             for (block, call) in partial.tool_calls() {
                 let has_ended = ended.contains(&block);
                 prop_assert!(has_ended || !call.complete, "only an ended call is complete");
             }
-            let calls: Vec<_> = partial.tool_calls().map(|(_, call)| call.clone()).collect();
-            prop_assert_eq!(aggregator.tool_calls(), calls);
         }
     }
 

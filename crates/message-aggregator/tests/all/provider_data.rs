@@ -110,7 +110,7 @@ fn numbered_data_belongs_to_its_block_of_any_kind() {
 /// Data that came with media is on its closed block, so it survives a stream that is cut or dropped.
 #[test]
 fn law_s4_closed_media_has_data_that_came_with_it() {
-    let signed = || Delta::media(MediaDelta::from(image()).with_data(value("s")));
+    let signed = || Delta::media(MediaDelta { media: image(), provider_data: Some(value("s")) });
     for deltas in [vec![signed()], vec![Delta::text("a"), signed(), Delta::text("b")]] {
         let run = finished(deltas);
         assert_eq!(closed(&run), blocks(&run));

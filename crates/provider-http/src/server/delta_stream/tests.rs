@@ -1,7 +1,7 @@
 //! Tests of `server::delta_stream`.
 
 use advisor_core::{
-    FinishReason, Media, MessageAggregator, Opaque, Origin, ProviderData, Text, ToolCallDelta, Usage,
+    FinishReason, Media, MessageAggregator, Opaque, ProviderData, Text, ToolCallDelta, Usage,
 };
 
 use futures::{FutureExt, StreamExt};
@@ -42,7 +42,7 @@ fn visible_deltas_are_those_that_produce_chunks() {
         call(ToolCallDelta::start(0, "c", "f")),
         call(late_name),
         DeltaKind::Usage(Box::new(Usage::new(1, 2))),
-        DeltaKind::Origin(Box::new(Origin::new(Some("r".into()), None))),
+        Delta::origin(Some("r".into()), None).kind,
         DeltaKind::Finish(Box::new(FinishReason::Stop.into())),
         DeltaKind::BlockEnd,
         DeltaKind::Done,

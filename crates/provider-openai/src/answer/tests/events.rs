@@ -173,11 +173,10 @@ fn one_delta_object_gives_these_deltas() {
             r#"{"audio":{"id":"a1","transcript":"Hi","data":"AA=="}}"#,
             vec![
                 Delta::text("Hi"),
-                DeltaKind::Media(Box::new(
-                    MediaDelta::from(Media::from_bytes("audio/pcm", vec![0]))
-                        .with_data(ProviderData::new(FORMAT, json!({"audio": {"id": "a1"}}))),
-                ))
-                .into(),
+                Delta::media(MediaDelta {
+                    media: Media::from_bytes("audio/pcm", vec![0]),
+                    provider_data: Some(ProviderData::new(FORMAT, json!({"audio": {"id": "a1"}}))),
+                }),
             ],
         ),
         (

@@ -136,7 +136,7 @@ impl Responses {
             rest.remove("result");
         }
         let data = ProviderData::new(self.format.clone(), rest);
-        let media = MediaDelta::from(Media::from_bytes(mime, bytes)).with_data(data);
+        let media = MediaDelta { media: Media::from_bytes(mime, bytes), provider_data: Some(data) };
         deltas.push_back(Delta::media(media).with_block(number));
     }
 

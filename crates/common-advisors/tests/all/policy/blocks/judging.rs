@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use advisor_core::{
     Block, BlockContent, BlockId, BlockKind, ChatRequest, Chunk, Citation, Delta, DeltaKind, Error,
-    ErrorKind, FallbackModel, FinishReason, Media, Opaque, Origin, ProviderData, StreamAdvisor,
-    ToolCallDelta, Usage,
+    ErrorKind, FallbackModel, FinishReason, Media, Opaque, ProviderData, StreamAdvisor, ToolCallDelta, Usage,
 };
 use advisor_testkit::{Answer, Gate, Journal, ScriptedModel};
 use common_advisors::policy::{
@@ -183,9 +182,8 @@ async fn law_s6_denials_are_the_same_without_streaming() {
 
 /// An answer from `model-1` that names a person and makes two calls.
 fn with_origin() -> Answer {
-    let origin = Origin::new(Some("response-1".into()), Some("model-1".into()));
     Answer::new()
-        .delta(DeltaKind::Origin(Box::new(origin)).into())
+        .delta(Delta::origin(Some("response-1".into()), Some("model-1".into())))
         .text("Mallory asks.")
         .call("c1", "a", "{}")
         .call("c2", "b", "{}")

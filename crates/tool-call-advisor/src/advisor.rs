@@ -8,7 +8,6 @@ use advisor_core::{
     Result, ToolCall, ToolSet,
 };
 
-use crate::hooks::NoHooks;
 use crate::not_started::closing_text;
 use crate::plan::schema::Schemas;
 use crate::{LoopHooks, ParallelTools, ToolCallStreaming, ToolExecution, ToolLimits, ToolPolicy};
@@ -202,7 +201,7 @@ impl Default for Config {
             tool_events: false,
             placement: Placement { phase: Phase::Loop, role: AdvisorRole::ToolLoop(LoopHistory::Auto) },
             limits: Arc::default(),
-            hooks: Arc::new(NoHooks),
+            hooks: Arc::new(()),
             execution: Arc::new(ParallelTools::default()),
             policy: None,
             eligible: Arc::new(|_| true),

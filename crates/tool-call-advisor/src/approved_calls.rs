@@ -100,7 +100,7 @@ impl CallRunner for ToolCallAdvisor {
         let deadline = note_decided(&request.turn, &limits, counts);
         let batch = ToolBatch::new(request, ToolEvents::ignored(), deadline);
         let mut plan = ToolPlan::new(planned);
-        match plan.run(&*self.config.execution, batch, limits.of_result()).await {
+        match plan.run(&*self.config.execution, batch, &limits).await {
             (results, None) => Ok(results),
             (_, Some(error)) => Err(error),
         }

@@ -15,7 +15,8 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tracing::{Instrument, field};
 
-use crate::truncate::{ResultBounds, cap_result};
+use crate::ToolLimits;
+use crate::truncate::cap_result;
 
 /// Runs the calls of one answer. Replace it to run tools elsewhere, such as in a durable engine.
 ///
@@ -96,6 +97,20 @@ impl fmt::Debug for ReadyCall {
             .field("key", &self.key)
             .field("name", &self.call.name)
             .finish_non_exhaustive()
+    }
+}
+
+impl ReadyCall {
+    /// Returns a copy for its events, without its arguments as a value.
+    pub(crate) fn without_value(&self) -> Self {
+        Self {
+            call: self.call.clone(),
+            block: self.block,
+            key: self.key.clone(),
+            tool: Arc::clone(&self.tool),
+            arguments: Value::Null,
+            edited: self.edited.clone(),
+        }
     }
 }
 
@@ -283,7 +298,7 @@ pub struct ToolEvents(Option<Listener>);
 #[derive(Debug, Clone)]
 struct Listener {
     sender: mpsc::Sender<ToolEvent>,
-    bounds: ResultBounds,
+    limits: Arc<ToolLimits>,
     reported: Arc<Mutex<HashMap<BlockId, Reported>>>,
 }
 
@@ -302,9 +317,9 @@ impl ToolEvents {
 
     /// Creates a sender and its receiver. At most `capacity` events are buffered; beyond that, tools wait. Results in events
     /// have the same limits as those that the model reads.
-    pub(crate) fn channel(capacity: usize, bounds: ResultBounds) -> (Self, mpsc::Receiver<ToolEvent>) {
+    pub(crate) fn channel(capacity: usize, limits: Arc<ToolLimits>) -> (Self, mpsc::Receiver<ToolEvent>) {
         let (sender, receiver) = mpsc::channel(capacity.max(1));
-        (Self(Some(Listener { sender, bounds, reported: Arc::default() })), receiver)
+        (Self(Some(Listener { sender, limits, reported: Arc::default() })), receiver)
     }
 
     /// Returns whether events are sent instead of discarded.
@@ -331,7 +346,7 @@ impl ToolEvents {
     pub async fn finished(&self, call: &ReadyCall, result: &ToolResult) {
         self.started(call).await;
         let Some(listener) = self.moved(call.block, Some(Reported::Start), Reported::End) else { return };
-        let result = cap_result(result.clone(), listener.bounds);
+        let result = cap_result(result.clone(), &listener.limits);
         listener.send(event(call, ToolEventKind::Finished(result))).await;
     }
 
@@ -339,7 +354,7 @@ impl ToolEvents {
     pub(crate) async fn not_run(&self, mut event: ToolEvent) {
         let Some(listener) = self.moved(event.block, None, Reported::End) else { return };
         if let ToolEventKind::NotStarted { result, .. } = &mut event.kind {
-            *result = cap_result(result.clone(), listener.bounds);
+            *result = cap_result(result.clone(), &listener.limits);
         }
         listener.send(event).await;
     }
@@ -351,35 +366,6 @@ impl ToolEvents {
         let fits = reported.get(&block).copied() == from;
         fits.then(|| reported.insert(block, to))?;
         Some(listener)
-    }
-
-    /// Returns the calls that an execution is about to run, for [`ExpectedCalls::complete`].
-    pub(crate) fn expect(&self, calls: &[ReadyCall]) -> ExpectedCalls {
-        let calls = if self.0.is_some() { calls } else { &[] };
-        let without_value = |call: &ReadyCall| ReadyCall {
-            call: call.call.clone(),
-            block: call.block,
-            key: call.key.clone(),
-            tool: Arc::clone(&call.tool),
-            arguments: Value::Null,
-            edited: call.edited.clone(),
-        };
-        ExpectedCalls { events: self.clone(), calls: calls.iter().map(without_value).collect() }
-    }
-}
-
-/// Calls whose ends are shown, whether or not their execution reports them.
-pub(crate) struct ExpectedCalls {
-    events: ToolEvents,
-    calls: Vec<ReadyCall>,
-}
-
-impl ExpectedCalls {
-    /// Reports the start and the end of each call of which the execution did not report them.
-    pub(crate) async fn complete(&self, results: &[ToolResult]) {
-        for (call, result) in self.calls.iter().zip(results) {
-            self.events.finished(call, result).await;
-        }
     }
 }
 

@@ -110,8 +110,5 @@ pub enum LoopEnd {
 }
 
 /// Hooks that do nothing.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct NoHooks;
-
 #[async_trait]
-impl LoopHooks for NoHooks {}
+impl LoopHooks for () {}

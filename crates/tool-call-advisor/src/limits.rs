@@ -6,8 +6,6 @@ use std::time::Duration;
 use advisor_core::{Error, ErrorKind, NestedBounds, Result, Text};
 use tokio::time::Instant;
 
-use crate::truncate::ResultBounds;
-
 /// Limits of one turn's tool loop. Reaching one ends the turn with a typed finish reason and a valid transcript.
 ///
 /// # Example
@@ -119,10 +117,6 @@ impl ToolLimits {
             turn_timeout: self.turn_timeout.into_iter().chain(left).min(),
             ..self.clone()
         })
-    }
-
-    pub(crate) fn of_result(&self) -> ResultBounds {
-        ResultBounds { text: self.result_bytes, media: self.result_media_bytes }
     }
 
     pub(crate) fn calls_of(&self, tool: &str) -> Option<u32> {

@@ -1,14 +1,9 @@
-//! `cap_result` and `ResultBounds`: cut text, drop large media and flatten deep JSON in results.
+//! `cap_result`: cuts text, drops large media and flattens deep JSON in results.
 
 use advisor_core::json::{has_reserved_name, nests_within};
 use advisor_core::{Media, MediaSource, Part, Text, ToolResult};
 
-/// Maximum bytes of one result.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct ResultBounds {
-    pub(crate) text: usize,
-    pub(crate) media: usize,
-}
+use crate::ToolLimits;
 
 /// Maximum nesting of JSON that stays JSON in a result. Parsers follow about 127 levels, which include the levels
 /// of the stored or sent document around the result. Deeper JSON is kept as its text.
@@ -19,12 +14,15 @@ const DEEPEST_TEXT: usize = 500;
 
 /// Limits the size of a result. Longer text keeps its head and its tail, with a marker for the bytes left out.
 /// Media that fits is kept whole; other media is replaced by a note, which counts as text.
-pub(crate) fn cap_result(mut result: ToolResult, bounds: ResultBounds) -> ToolResult {
-    let mut for_media = bounds.media;
-    let notes: Vec<_> =
-        result.parts.iter().map(|part| note_if_left_out(part, &mut for_media, bounds.media)).collect();
-    let mut for_notes = bounds.text.min(notes.iter().flatten().map(String::len).sum());
-    let mut for_text = bounds.text - for_notes;
+pub(crate) fn cap_result(mut result: ToolResult, limits: &ToolLimits) -> ToolResult {
+    let mut for_media = limits.result_media_bytes;
+    let notes: Vec<_> = result
+        .parts
+        .iter()
+        .map(|part| note_if_left_out(part, &mut for_media, limits.result_media_bytes))
+        .collect();
+    let mut for_notes = limits.result_bytes.min(notes.iter().flatten().map(String::len).sum());
+    let mut for_text = limits.result_bytes - for_notes;
     let bounded = result.parts.into_iter().zip(notes).map(|(part, note)| match note {
         Some(note) => text_within(note.into(), &mut for_notes),
         None => part_within(part, &mut for_text),
@@ -111,7 +109,8 @@ mod tests {
     use serde_json::{Value, json};
 
     fn capped(parts: Vec<Part>, text: usize, media: usize) -> ToolResult {
-        cap_result(ToolResult::new(&ToolCall::new("c", "f", ""), parts), ResultBounds { text, media })
+        let limits = ToolLimits { result_bytes: text, result_media_bytes: media, ..ToolLimits::default() };
+        cap_result(ToolResult::new(&ToolCall::new("c", "f", ""), parts), &limits)
     }
 
     #[test]

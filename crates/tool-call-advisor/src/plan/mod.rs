@@ -16,8 +16,8 @@ use advisor_core::{
 use crate::not_started::NotStarted;
 use crate::plan::prepare::fit_in_time;
 use crate::plan::schema::Schemas;
-use crate::truncate::{ResultBounds, cap_result};
-use crate::{CallDecision, ReadyCall, ToolBatch, ToolExecution};
+use crate::truncate::cap_result;
+use crate::{CallDecision, ReadyCall, ToolBatch, ToolExecution, ToolLimits};
 
 /// Calls and what becomes of each, in call order.
 pub(crate) struct ToolPlan(Vec<PlannedCall>);
@@ -136,7 +136,7 @@ impl ToolPlan {
         &mut self,
         execution: &dyn ToolExecution,
         mut batch: ToolBatch,
-        bounds: ResultBounds,
+        limits: &ToolLimits,
     ) -> (Vec<ToolResult>, Option<Error>) {
         for planned in &self.0 {
             if let Fate::NotStarted(why) = &planned.fate {
@@ -155,7 +155,7 @@ impl ToolPlan {
             Fate::NotStarted(why) => why.event(planned.block, &planned.call).result().cloned(),
             _ => broken.as_ref().map(|_| ToolResult::error(&planned.call, NotStarted::failed().to_string())),
         };
-        let results = self.0.iter().filter_map(result).map(|result| cap_result(result, bounds)).collect();
+        let results = self.0.iter().filter_map(result).map(|result| cap_result(result, limits)).collect();
         (results, broken)
     }
 
@@ -255,7 +255,9 @@ async fn execute(execution: &dyn ToolExecution, batch: ToolBatch) -> (Vec<ToolRe
     }
     let text = "stopped: the machinery that runs tools failed; the outcome is unknown";
     let lost: Vec<_> = batch.calls.iter().map(|ready| ToolResult::error(&ready.call, text)).collect();
-    let expected = batch.events.expect(&batch.calls);
+    let events = batch.events.clone();
+    let shown = if events.are_shown() { batch.calls.as_slice() } else { &[] };
+    let shown: Vec<_> = shown.iter().map(ReadyCall::without_value).collect();
     let (ran, broken) = match execution.execute(batch).await {
         Ok(ran) if ran.iter().map(|result| &result.call_id).eq(lost.iter().map(|lost| &lost.call_id)) => {
             (ran, None)
@@ -266,6 +268,9 @@ async fn execute(execution: &dyn ToolExecution, batch: ToolBatch) -> (Vec<ToolRe
         }
         Err(error) => (lost, Some(error)),
     };
-    expected.complete(&ran).await;
+    // The starts and the ends that the execution did not report.
+    for (call, result) in shown.iter().zip(&ran) {
+        events.finished(call, result).await;
+    }
     (ran, broken)
 }

@@ -180,7 +180,7 @@ impl LoopRun {
         if !self.shows_tools() {
             return (ToolEvents::ignored(), None);
         }
-        let (events, receiver) = ToolEvents::channel(WAITING_EVENTS, self.limits.of_result());
+        let (events, receiver) = ToolEvents::channel(WAITING_EVENTS, Arc::clone(&self.limits));
         (events, Some(receiver))
     }
 

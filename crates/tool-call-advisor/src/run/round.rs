@@ -246,7 +246,7 @@ impl LoopRun {
         plan.counted().for_each(|tool| self.counts.note_call(tool));
         state_bounds(&self.request.turn, &self.limits, self.deadline, &self.counts);
         let batch = ToolBatch::new(&self.request, events, self.deadline);
-        let (results, broken) = plan.run(&*self.config.execution, batch, self.limits.of_result()).await;
+        let (results, broken) = plan.run(&*self.config.execution, batch, &self.limits).await;
         let results: Vec<_> = results.into_iter().map(Message::tool).collect();
         if !results.is_empty() {
             self.record_results(answer, &results).await?;

@@ -7,15 +7,6 @@ use crate::aggregator::identity::{PositionInEvent, identify, positions};
 use crate::aggregator::{EndMarker, Sink};
 use crate::{AggregateError, BlockContent, BlockDelta, Text, ToolCall, ToolCallDelta};
 
-/// The end of a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum CallEnd {
-    /// The provider finished it.
-    Complete,
-    /// It may be cut off.
-    Incomplete,
-}
-
 impl AnswerBlocks {
     pub(super) fn push_fragment(
         &mut self,
@@ -165,12 +156,12 @@ impl AnswerBlocks {
         let Some(call) = self.calls.get_mut(at).filter(|call| !call.ended) else { return };
         call.ended = true;
         if call.is_certain() && self.calls.iter().all(|call| call.name.is_some()) {
-            self.close_call(at, CallEnd::Complete, sink);
+            self.close_call(at, true, sink);
         }
     }
 
-    /// Closes the call's block, unless it is closed.
-    fn close_call(&mut self, at: usize, end: CallEnd, sink: &mut Sink<'_>) {
+    /// Closes the call's block, unless it is closed. A call that is not whole may be cut off.
+    fn close_call(&mut self, at: usize, is_whole: bool, sink: &mut Sink<'_>) {
         self.open_call(at, sink);
         let Some((call, block)) = self.call_and_block(at).filter(|(_, block)| !block.is_closed()) else {
             return;
@@ -179,16 +170,15 @@ impl AnswerBlocks {
         if let Some(arguments) = call.take_rest() {
             block.show(BlockDelta::Arguments(arguments), sink);
         }
-        let complete = end == CallEnd::Complete && !call.is_doubtful();
+        let complete = is_whole && !call.is_doubtful();
         let call = ToolCall { complete, ..call.to_call(Text::default) };
         block.close_with(BlockContent::ToolCall(call), sink);
     }
 
     /// Closes a call whose block is open at the end of the answer.
     pub(super) fn close_last(&mut self, at: usize, marker: EndMarker, sink: &mut Sink<'_>) {
-        let lacks = self.may_lack_arguments(at);
-        let end = if lacks { CallEnd::Incomplete } else { self.end_of_open(at, marker) };
-        self.close_call(at, end, sink);
+        let is_whole = !self.may_lack_arguments(at) && self.ends_whole(at, marker);
+        self.close_call(at, is_whole, sink);
     }
 
     /// Checks whether the call may lack some of its arguments:
@@ -205,19 +195,16 @@ impl AnswerBlocks {
             || (began_as_another && any(|call| call.has_arguments() && !call.arguments_complete()))
     }
 
-    /// Returns how a call ends whose block is open at the end of the answer.
-    fn end_of_open(&self, at: usize, marker: EndMarker) -> CallEnd {
-        let Some(call) = self.calls.get(at) else {
-            return CallEnd::Incomplete;
-        };
+    /// Checks whether the provider finished a call whose block is open at the end of the answer.
+    fn ends_whole(&self, at: usize, marker: EndMarker) -> bool {
+        let Some(call) = self.calls.get(at) else { return false };
         match self.finish().map(|finish| &finish.reason) {
-            _ if call.ended => CallEnd::Complete,
-            Some(reason) if !reason.leaves_calls_whole() => CallEnd::Incomplete,
-            Some(_) if call.vouched => CallEnd::Complete,
-            // Only the end marker came after it: the only evidence of completeness is that its arguments parse.
-            _ if marker == EndMarker::Received && call.has_object() => CallEnd::Complete,
-            // It came after the last finish reason and may be cut off anywhere.
-            _ => CallEnd::Incomplete,
+            _ if call.ended => true,
+            Some(reason) if !reason.leaves_calls_whole() => false,
+            Some(_) if call.vouched => true,
+            // It came after the last finish reason and may be cut off anywhere. If the end marker came after it, the only
+            // evidence of completeness is that its arguments parse.
+            _ => marker == EndMarker::Received && call.has_object(),
         }
     }
 }

@@ -2,7 +2,7 @@
 #![allow(clippy::print_stdout, reason = "an example talks to its reader")]
 
 use advisor_chain::tools::{Effect, JsonSchema, ToolInvocation};
-use advisor_chain::{ChatMemoryAdvisor, FnTool, InMemoryStore, Result, Tool, ToolDefinition, client, tool};
+use advisor_chain::{ChatMemoryAdvisor, FnTool, InMemoryStore, Result, Tool, client, tool};
 use advisor_testkit::{Answer, ScriptedModel};
 use serde::{Deserialize, Serialize};
 

@@ -289,14 +289,6 @@ impl Turn {
         has(&state.answers, message) || has(&state.changed_answers, message)
     }
 
-    /// Checks whether the calls of this message have the positions of its record: it is an answer of this turn that no
-    /// editor changed, or nothing is recorded.
-    #[must_use]
-    pub fn is_as_recorded(&self, message: &Message) -> bool {
-        let state = self.lock();
-        state.recorders.is_empty() || has(&state.answers, message)
-    }
-
     /// Notes a changed answer, if the original is one of this turn. Returns the handle of an equal change, if any.
     pub(crate) fn replace_answer(&self, original: &Message, new: Message) -> Message {
         let mut state = self.lock();

@@ -5,7 +5,7 @@ mod stages;
 mod staging;
 
 pub(crate) use advisor_tests::lines::{assert_valid, transcript_lines};
-pub(crate) use advisor_tests::reading::{Reader, Run, in_time, lines, read};
+pub(crate) use advisor_tests::reading::{Reader, Run, in_time, read};
 pub(crate) use advisor_tests::tools::{definition, invoked, tool};
 pub(crate) use ledger::Ledger;
 pub(crate) use stages::{Denying, Staged, Stages, Watch};

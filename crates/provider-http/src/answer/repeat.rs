@@ -92,7 +92,13 @@ impl Repeat {
         format: &mut W,
     ) {
         self.piece = None;
-        let Some(text) = text_of(&delta.kind).filter(|_| self.misses < MOST_MISSES) else { return };
+        // What looks like a number may come from one.
+        let is_word =
+            |text: &&Text| !text.starts_with(|letter: char| letter == '-' || letter.is_ascii_digit());
+        let Some(text) = text_of(&delta.kind).filter(is_word) else { return };
+        if self.misses == MOST_MISSES {
+            return;
+        }
         self.misses += 1;
         let found = self.note_holes(event.data, text, format);
         if found.is_some_and(|found| found.as_ref() == usage) {

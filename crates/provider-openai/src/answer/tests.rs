@@ -363,6 +363,13 @@ proptest! {
     }
 }
 
+#[test]
+fn text_that_is_a_number_is_not_found_in_another_place() {
+    let event =
+        |id: u8| format!("data: {{\"id\":\"{id}\",\"choices\":[{{\"delta\":{{\"content\":7}}}}]}}\n\n");
+    assert_eq!(text(&[&*event(7), &event(7), &event(8), STOP].concat()), "777");
+}
+
 /// Prepends a byte-order mark to a body.
 fn marked(body: &str) -> Vec<u8> {
     [b"\xEF\xBB\xBF", body.as_bytes()].concat()

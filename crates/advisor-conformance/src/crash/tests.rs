@@ -429,7 +429,7 @@ async fn hanging_turn_is_detected_and_located() {
     let broken = run.check(&[]).unwrap_err();
     assert_eq!(broken.invariant, Invariant::TheEndComesLast);
     assert!(broken.problem.contains("hangs after 1 points; the last one is: Some(Beginning)"));
-    assert!(broken.to_string().contains("outcome: Stuck"), "{broken}");
+    assert!(broken.to_string().contains("TurnEnded(Stuck)"), "{broken}");
 }
 
 #[tokio::test]

@@ -27,16 +27,6 @@ pub enum StoreFault {
 }
 
 impl StoreFault {
-    /// One fault of each kind; the slow one yields nine times.
-    pub const ALL: [Self; 6] = [
-        Self::Unavailable,
-        Self::AnswerLost,
-        Self::Conflict,
-        Self::HangBefore,
-        Self::HangAfter,
-        Self::Slow(9),
-    ];
-
     /// Returns the error of an operation with this fault, if it fails.
     #[must_use]
     pub fn error(self) -> Option<StoreError> {

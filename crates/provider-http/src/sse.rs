@@ -242,7 +242,11 @@ impl SseDecoder {
             self.line += usize::from(self.buffer.get(self.line) == Some(&b'\n'));
             self.searched = self.searched.max(self.line);
         }
-        let found = memchr2(b'\n', b'\r', self.buffer.get(self.searched..).unwrap_or_default());
+        let found = match self.buffer.get(self.searched..).unwrap_or_default() {
+            // A blank line ends each event.
+            [b'\n', ..] => Some(0),
+            rest => memchr2(b'\n', b'\r', rest),
+        };
         let end = self.searched + found.unwrap_or(self.buffer.len() - self.searched);
         if end - self.line > self.limits.line {
             let position = self.position + self.line as u64;
@@ -274,7 +278,9 @@ impl SseDecoder {
             let valid = str::from_utf8(bytes).err().map_or(0, |error| error.valid_up_to());
             SseError::InvalidUtf8 { position: position + valid as u64 }
         })?;
-        let (field, value) = text.split_once(':').unwrap_or((text, ""));
+        // Nearly all lines are data.
+        let data = text.strip_prefix("data:").map(|value| ("data", value));
+        let (field, value) = data.or_else(|| text.split_once(':')).unwrap_or((text, ""));
         let value = value.strip_prefix(' ').unwrap_or(value);
         match field {
             "" => self.comments += 1,

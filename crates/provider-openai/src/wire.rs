@@ -29,10 +29,13 @@ pub(crate) fn format_of(host: &str) -> Text {
 }
 
 /// Returns the entries of a list; none if the JSON is something else.
+#[inline]
 pub(crate) fn list_of(json: &str) -> Vec<Value> {
-    if json.is_empty() {
-        return Vec::new();
-    }
+    if json.is_empty() { Vec::new() } else { entries_of(json) }
+}
+
+#[cold]
+fn entries_of(json: &str) -> Vec<Value> {
     match value(json) {
         Ok(Value::Array(entries)) => entries,
         _ => Vec::new(),
@@ -213,7 +216,10 @@ impl<'a> Choice<'a> {
 
     /// Returns the finish reason as written. An empty text and the text `null` mean none (Q31).
     pub(crate) fn finish_reason(&self) -> Option<Text> {
-        if self.finish_reason.is("null") { None } else { self.finish_reason.text().map(Text::from) }
+        if self.finish_reason.is_empty() || self.finish_reason.is("null") {
+            return None;
+        }
+        self.finish_reason.text().map(Text::from)
     }
 }
 

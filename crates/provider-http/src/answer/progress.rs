@@ -55,7 +55,7 @@ impl<W: WireFormat> Progress<W> {
 
     /// Reads a server-sent event of a stream whose first byte is at `from` in the body.
     pub(super) fn read_sse(&mut self, event: SseEvent<'_>, from: u64) {
-        let data = event.data.trim();
+        let data = event.data.trim_ascii();
         if data.is_empty() {
             return;
         }
@@ -99,7 +99,9 @@ impl<W: WireFormat> Progress<W> {
         let event = AnswerEvent { data: &data, ..event };
         if let Some((delta, usage)) = self.repeat.read(event, &mut self.format) {
             self.deltas.push_back(delta);
-            self.deltas.extend(usage.map(Delta::usage));
+            if let Some(usage) = usage {
+                self.deltas.push_back(Delta::usage(usage));
+            }
             return Ok(Read::Piece);
         }
         let before = self.deltas.len();

@@ -47,6 +47,8 @@ pub(crate) struct Messages {
     last: Option<i64>,
     /// The container that the beginning of the message named.
     container: Option<Value>,
+    /// Whether the last event was a piece of a block. Others come once for a block.
+    is_piece: bool,
 }
 
 /// The fields of an event.
@@ -93,6 +95,7 @@ impl Messages {
             blocks: OpenBlocks::default(),
             last: None,
             container: None,
+            is_piece: false,
         }
     }
 
@@ -268,7 +271,7 @@ impl WireFormat for Messages {
     const END_MARKER: Option<&'static str> = Some("[DONE]");
 
     fn repeat(&mut self, _spelling: &str) -> bool {
-        true
+        self.is_piece
     }
 
     fn read(&mut self, event: AnswerEvent<'_>, deltas: &mut VecDeque<Delta>) -> serde_json::Result<Meaning> {
@@ -281,7 +284,10 @@ impl WireFormat for Messages {
         }
         let wire = Event::read(event.data)?;
         let bytes = event.data.len();
-        match wire.kind.text().as_deref().or(event.name).unwrap_or_default() {
+        let kind = wire.kind.text();
+        let kind = kind.as_deref().or(event.name).unwrap_or_default();
+        self.is_piece = kind == "content_block_delta";
+        match kind {
             "content_block_delta" => self.block_delta(&wire, bytes, deltas),
             "message_start" => self.message(&WireMessage::read(wire.message), deltas),
             "content_block_start" => self.begin_block(wire.index, wire.content_block, bytes, deltas),

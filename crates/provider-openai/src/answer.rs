@@ -129,6 +129,7 @@ impl ChatCompletions {
         let (mut error, mut mixes, mut is_whole) = (error_of(event.error), false, false);
         let before = deltas.len();
         self.origin(event, deltas);
+        self.details.new = 0;
         for choice in &mut event.choices {
             let repeats = self.streamed && !choice.is_streamed;
             match self.choices.read(choice, repeats) {

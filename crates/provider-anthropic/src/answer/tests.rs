@@ -171,7 +171,7 @@ proptest! {
                 0..4 => ("delta", format!(r#""delta":{{"type":"text_delta","text":"{text}"}}"#)),
                 4 => ("delta", format!(r#""delta":{{"type":"thinking_delta","thinking":"{text}"}}"#)),
                 5 => ("delta", format!(r#""delta":{{"type":"input_json_delta","partial_json":"{text}"}}"#)),
-                6 => ("start", r#""content_block":{"type":"text","text":""}"#.to_owned()),
+                6 => ("start", format!(r#""content_block":{{"type":"text","text":"{text}"}}"#)),
                 7 => ("start", r#""content_block":{"type":"tool_use","id":"c","name":"f","input":{}}"#.to_owned()),
                 _ => ("stop", r#""more":[]"#.to_owned()),
             };

@@ -13,6 +13,8 @@ use advisor_core::{
 };
 use advisor_test_support::decoding::{ReadAnswer, read_answer};
 use advisor_testkit::split;
+use proptest::collection::vec;
+use proptest::{prop_assert_eq, proptest};
 use provider_http::answer::AnswerDecoder;
 use provider_http::redaction::Redaction;
 use provider_http::sse::SseLimits;
@@ -110,5 +112,34 @@ fn kind_of(block: &Block) -> &'static str {
         BlockContent::ToolCall(_) => "call",
         BlockContent::Opaque(_) => "opaque",
         _ => "other",
+    }
+}
+
+proptest! {
+    /// An event that is like the one before is not read. With a key of its own it is, and means the same.
+    #[test]
+    fn law_s5_repeated_events_mean_the_same(events in vec((0..6_usize, 0..5_usize, 0..5_usize), 1..40)) {
+        const TEXTS: [&str; 5] = ["a", "bc", "parts", r"\u0061", "é"];
+        const ENDS: [&str; 5] = [
+            "", r#","usageMetadata":{"promptTokenCount":7,"candidatesTokenCount":1}"#, r#","usageMetadata":null"#,
+            r#","usageMetadata": {"promptTokenCount": 5, "candidatesTokenCount": 12}"#, r#","responseId":"a""#,
+        ];
+        let event = |(kind, text, end): &(usize, usize, usize)| {
+            let (text, end) = (TEXTS[*text], ENDS[*end]);
+            let part = match kind {
+                0..3 => format!(r#"{{"text":"{text}"}}"#),
+                3 => format!(r#"{{"text":"{text}","thought":true}}"#),
+                4 => format!(r#"{{"text":"{text}","thoughtSignature":"s"}}"#),
+                _ => r#"{"functionCall":{"name":"f","args":{}}}"#.to_owned(),
+            };
+            format!(r#""candidates":[{{"content":{{"parts":[{part}]}}}}]{end}}}"#)
+        };
+        let [repeated, numbered] = [false, true].map(|is_numbered| {
+            let key = |at: usize| if is_numbered { format!(r#""{at}":0,"#) } else { String::new() };
+            let framed = events.iter().enumerate().map(|(at, piece)| format!("data: {{{}{}\n\n", key(at), event(piece)));
+            read_pieces(&[(framed.collect::<String>() + "data: [DONE]\n\n").as_bytes()])
+        });
+        prop_assert_eq!(&repeated.chunks, &numbered.chunks);
+        numbered.assert_same(&repeated, "repeated");
     }
 }

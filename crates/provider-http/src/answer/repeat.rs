@@ -70,11 +70,11 @@ impl Repeat {
         if !end_alike(rest, self.event.get(end..)?) || event.name != self.name.as_deref() {
             return None;
         }
+        self.misses = 0;
         let (text, is_escaped) = found.filter(|(text, _)| !text.is_empty() && format.repeat(text))?;
         let text = if is_escaped { unescaped(text).collect() } else { text.into() };
         let mut delta = Delta::from(with_text(&piece.kind, text)?);
         delta.block = piece.block;
-        self.misses = 0;
         Some((delta, usage))
     }
 

@@ -14,7 +14,7 @@ pub(super) struct Details {
     entries: Vec<Detail>,
     bytes: usize,
     /// The number of details of the last event.
-    new: usize,
+    pub(super) new: usize,
     /// Whether their text is that of the last event.
     pub(super) are_said: bool,
 }
@@ -30,7 +30,6 @@ impl Details {
     /// Adds the objects of a list in JSON. Returns their texts.
     pub(super) fn add(&mut self, list: &str) -> String {
         let mut texts = String::new();
-        self.new = 0;
         if list.is_empty() {
             return texts;
         }

@@ -56,6 +56,8 @@ pub(crate) struct Responses {
     has_program_output: bool,
     /// The audio so far. It belongs to no item.
     audio: Audio,
+    /// Whether the last event was a piece. Others come once: a second one may add nothing.
+    is_piece: bool,
 }
 
 impl WireFormat for Responses {
@@ -77,6 +79,7 @@ impl WireFormat for Responses {
         }
         let kind = object.kind.text();
         let name = kind.as_deref().or(event.name).unwrap_or_default();
+        self.is_piece = name.ends_with(".delta");
         if name == "error" {
             return Ok(Meaning::Failure(Box::new(report_of(event.data))));
         }
@@ -92,7 +95,7 @@ impl WireFormat for Responses {
     }
 
     fn repeat(&mut self, _spelling: &str) -> bool {
-        true
+        self.is_piece
     }
 }
 
@@ -107,6 +110,7 @@ impl Responses {
             has_reasoned: false,
             has_program_output: false,
             audio: Audio::default(),
+            is_piece: false,
         }
     }
 

@@ -63,6 +63,10 @@ fn with_calls(message: &Message, format: PromptFormat, tools: &TextTools) -> Mes
     if message.tool_calls().next().is_none() {
         return message.clone();
     }
+    // Arguments are written by the schema of their tool, so a message whose tool is not here is not kept.
+    if message.tool_calls().any(|call| !tools.contains(&call.name)) {
+        return rewrite(message, format, tools);
+    }
     let rewritten = message.wire_form(|_| Rewritten::default()).0.get(format as usize);
     rewritten.map_or_else(
         || rewrite(message, format, tools),

@@ -12,6 +12,8 @@ use advisor_core::{
 };
 use advisor_test_support::decoding::read_answer;
 use advisor_testkit::split;
+use proptest::collection::vec;
+use proptest::{prop_assert_eq, proptest};
 use provider_http::answer::AnswerDecoder;
 use provider_http::redaction::Redaction;
 use provider_http::sse::SseLimits;
@@ -561,4 +563,37 @@ fn law_r3_names_and_ids_show_no_secret() {
     let response = outcome(&[added(0, item), arguments(0, "{}"), completed(vec![])]).expect("an answer");
     let (_, call) = response.tool_calls().next().expect("a call");
     assert!(!call.id.contains(key) && !call.name.contains(key), "{call:?}");
+}
+
+proptest! {
+    /// An event that is like the one before is not read. With a name of its own it is, and means the same.
+    #[test]
+    fn law_s5_repeated_events_mean_the_same(events in vec((0..3_usize, 0..12_usize, 0..6_usize), 1..40)) {
+        const TEXTS: [&str; 6] = ["a", "bc", "{}", "response.output_text.delta", r"\u0061", "é"];
+        let event = |(at, (item, kind, text)): (usize, &(usize, usize, usize))| {
+            let text = TEXTS[*text];
+            let (kind, rest) = match kind {
+                0 => ("output_item.added", r#""item":{"id":"m","type":"message"}"#.to_owned()),
+                1 => ("output_item.added", r#""item":{"id":"f","type":"function_call","call_id":"c","name":"f"}"#.to_owned()),
+                2 => ("output_item.added", r#""item":{"id":"r","type":"reasoning"}"#.to_owned()),
+                3 | 4 => ("output_text.delta", format!(r#""content_index":0,"delta":"{text}","obfuscation":"{at}""#)),
+                5 => ("output_text.done", format!(r#""content_index":0,"text":"{text}""#)),
+                6 => ("function_call_arguments.delta", format!(r#""delta":"{text}""#)),
+                7 => ("function_call_arguments.done", format!(r#""arguments":"{text}""#)),
+                8 => ("reasoning_summary_text.delta", format!(r#""summary_index":0,"delta":"{text}""#)),
+                9 => ("reasoning_summary_text.done", format!(r#""summary_index":0,"text":"{text}""#)),
+                10 => ("reasoning_text.done", format!(r#""content_index":0,"text":"{text}""#)),
+                _ => ("output_item.done", r#""item":{"id":"m","type":"message"}"#.to_owned()),
+            };
+            format!(r#"data: {{"type":"response.{kind}","output_index":{item},{rest},"sequence_number":{at}}}"#)
+        };
+        let [repeated, named] = [false, true].map(|is_named| {
+            let name = |at: usize| if is_named { format!("event: {at}\n") } else { String::new() };
+            let framed = events.iter().enumerate().map(|(at, piece)| format!("{}{}\n\n", name(at), event((at, piece))));
+            let body = framed.collect::<String>() + "data: [DONE]\n\n";
+            read_answer(decoder(), AggregatorSettings::default(), &[body.as_bytes()])
+        });
+        prop_assert_eq!(&repeated.chunks, &named.chunks);
+        named.assert_same(&repeated, "repeated");
+    }
 }

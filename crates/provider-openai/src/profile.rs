@@ -275,7 +275,8 @@ impl Profile {
     /// Returns the profile of the server at this base URL; [`Profile::compatible`] if the host is unknown. It knows
     /// Azure OpenAI, DeepSeek, Groq, Mistral, Ollama, OpenAI, OpenRouter, Together and xAI.
     ///
-    /// Local servers are known by their default ports: Ollama by 11434, LM Studio by 1234.
+    /// Local servers are known by their default ports: Ollama by 11434, LM Studio by 1234. A model whose server is at another
+    /// address gets such a profile by `with_profile`.
     ///
     /// ```
     /// use provider_openai::Profile;

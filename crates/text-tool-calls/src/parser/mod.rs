@@ -21,7 +21,7 @@ use self::event::{Output, ParserError, ParserEvent, ParserLimits};
 use self::input::Input;
 use self::lead::{After, Lead, Next};
 use self::scan::{Scan, Tail};
-use self::syntax::{Candidate, Opened, Opening};
+use self::syntax::{Candidate, Opened, Opening, Syntax};
 use crate::format::TextFormat;
 use crate::tools::TextTools;
 
@@ -221,6 +221,8 @@ impl TextCallParser {
             Next::Other(first) => {
                 let formats = self.formats.iter().filter(|format| format.begins_with(first));
                 let syntaxes = formats.flat_map(|format| format.syntaxes());
+                let syntaxes =
+                    syntaxes.filter(|syntax| after == After::Call || !matches!(syntax, Syntax::EndMarker(_)));
                 self.state = State::Undecided(syntaxes.copied().map(Candidate::new).collect());
             }
         }

@@ -23,8 +23,10 @@ pub(super) enum Syntax {
     Sentinel,
     /// Tokens of a model around a name and the arguments as JSON.
     Tokens(&'static Tokens),
-    /// A marker before or behind a list of calls.
+    /// A marker before a list of calls.
     Marker(&'static str),
+    /// A marker behind a list of calls. Behind anything else it is text.
+    EndMarker(&'static str),
 }
 
 /// The names of elements.
@@ -91,16 +93,16 @@ impl TextFormat {
             Self::Sentinel => &[Syntax::Sentinel],
             Self::Kimi => &[
                 Syntax::Marker("<|tool_calls_section_begin|>"),
-                Syntax::Marker("<|tool_calls_section_end|>"),
+                Syntax::EndMarker("<|tool_calls_section_end|>"),
                 Syntax::Tokens(&KIMI),
             ],
             Self::DeepSeek => &[
                 Syntax::Marker("<｜DSML｜function_calls>"),
-                Syntax::Marker("</｜DSML｜function_calls>"),
+                Syntax::EndMarker("</｜DSML｜function_calls>"),
                 Syntax::Marker("<｜DSML｜tool_calls>"),
-                Syntax::Marker("</｜DSML｜tool_calls>"),
+                Syntax::EndMarker("</｜DSML｜tool_calls>"),
                 Syntax::Marker("<｜tool▁calls▁begin｜>"),
-                Syntax::Marker("<｜tool▁calls▁end｜>"),
+                Syntax::EndMarker("<｜tool▁calls▁end｜>"),
                 Syntax::Element(&DSML),
                 Syntax::Tokens(&DEEPSEEK),
             ],
@@ -203,7 +205,7 @@ impl Candidate {
             Syntax::Json => self.json(text, tail, tools),
             Syntax::Sentinel => self.sentinel(text, tail, tools),
             Syntax::Tokens(tokens) => tokens.open(text, tail),
-            Syntax::Marker(marker) => match marker_at(text, marker, tail) {
+            Syntax::Marker(marker) | Syntax::EndMarker(marker) => match marker_at(text, marker, tail) {
                 Found::Whole(length) => Opening::Marker(length),
                 Found::Undecided => Opening::Undecided,
                 Found::None(_) => Opening::No(1),

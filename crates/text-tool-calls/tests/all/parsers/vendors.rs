@@ -24,7 +24,7 @@ fn law_s5_deepseek_markup_is_read() {
                 "⟦weather {\"city\":\"Os…",
             ),
             ("a < b <｜DSML", "a < b <｜DSML"),
-            ("</｜DSML｜function_calls> x", " x"),
+            ("</｜DSML｜function_calls> x", "</｜DSML｜function_calls> x"),
             ("<｜DSML｜invoke name=time> x", "<｜DSML｜invoke name=time> x"),
             ("<｜DSML｜invoke <｜DSML｜invoke name=\"time\">", "<｜DSML｜invoke ⟦time …"),
             ("<|DSML|invoke name=\" time \"></|DSML|invoke>", "⟦time {}⟧"),

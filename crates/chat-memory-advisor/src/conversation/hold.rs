@@ -220,6 +220,9 @@ pub(crate) struct TurnLease {
     /// Whether the lease is to be renewed. The lock is held during a renewal, so that a released lease is not
     /// renewed afterwards.
     renewed: tokio::sync::Mutex<bool>,
+    /// Whether the lease is being released or was. Its holder needs it no longer, so losing it is no error. This is set
+    /// before the lock of `renewed` is awaited, which a renewal may hold.
+    released: AtomicBool,
     /// The number of renewals that the store did not answer; they may still take effect.
     unanswered_renewals: AtomicU32,
 }
@@ -247,6 +250,7 @@ impl TurnLease {
             interrupted: AtomicBool::new(false),
             token: Mutex::default(),
             renewed: tokio::sync::Mutex::default(),
+            released: AtomicBool::new(false),
             unanswered_renewals: AtomicU32::new(0),
         })
     }
@@ -269,6 +273,7 @@ impl TurnLease {
         if let Some(leases) = self.store.leases() {
             self.acquire_lease(leases, on_busy).await?;
             *self.renewed.lock().await = true;
+            self.released.store(false, Ordering::Relaxed);
         }
         Ok(hold)
     }
@@ -407,6 +412,7 @@ impl TurnLease {
             let mut renewed = self.renewed.lock().await;
             self.renew(leases, token).await.map_err(Error::from)?;
             *renewed = true;
+            self.released.store(false, Ordering::Relaxed);
             self.registry.note_lease(&self.key, token);
         }
         Ok(())
@@ -432,6 +438,7 @@ impl TurnLease {
     /// Releases the turn's lease in the store.
     pub(crate) async fn release(&self) {
         let (Some(leases), Some(token)) = (self.store.leases(), self.token()) else { return };
+        self.released.store(true, Ordering::Relaxed);
         let mut renewed = self.renewed.lock().await;
         *renewed = false;
         match change_in_time(leases.release(&self.key, token)).await {
@@ -461,7 +468,9 @@ impl TurnLease {
             let Some(token) = self.token().filter(|_| *renewed) else { continue };
             // A store that does not answer now may answer before the lease expires.
             let answer = timeout(pause / 2, self.renew(leases, token)).await;
-            if let Ok(Err(lost @ StoreError::Fenced)) = answer {
+            if let Ok(Err(lost @ StoreError::Fenced)) = answer
+                && !self.released.load(Ordering::Relaxed)
+            {
                 return lost.into();
             }
         }

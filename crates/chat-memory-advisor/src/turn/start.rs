@@ -311,7 +311,7 @@ pub(crate) struct StartPlan {
     pub(crate) entries: Vec<NewEntry>,
     /// The conversation and the input, including ephemeral messages, as they are sent.
     pub(crate) prompt: Prompt,
-    /// Whether turns before the read ones would not be sent, with any content.
+    /// Whether turns before the read ones would not be sent, with any content, and have no calls that the turn answers.
     pub(crate) is_full: bool,
     /// The number of entries that were read of a longer conversation, if the selection may change while the turn
     /// runs.
@@ -355,11 +355,15 @@ impl StartPlan {
         let said: Vec<_> = input.iter().filter(kept).map(|message| new_entry(turn, message)).collect();
         let known = StoredTurn::from_log(turn, &said, &mut log, &loaded.unfinished)?;
         let summary = measure.summary(&log, loaded.summary.as_ref()).cloned();
+        // The calls that the first results of a stored turn answer may not have been read.
+        let mut lacks_calls = false;
         let (entries, pieces, earlier_run) = match known {
             StoredTurn::Answered(answer) => return Ok(StartOutcome::Answered(answer)),
             StoredTurn::Stopped(own) => {
                 let rest = own.get(said.len()..).unwrap_or_default();
-                let pieces = Repair::from_log(after(&log, summary.as_ref())).finish_with(input, rest);
+                let repair = Repair::from_log(after(&log, summary.as_ref()));
+                lacks_calls = refuse_orphans(repair.open_calls().clone(), &input).is_err();
+                let pieces = repair.finish_with(input, rest);
                 let closing = close_own(&own, &loaded.unfinished);
                 let earlier = EarlierRun::from_entries(&own, &closing);
                 (closing, pieces, Some(earlier))
@@ -375,6 +379,7 @@ impl StartPlan {
         };
         let turns = after(&log, summary.as_ref()).chunk_by(same_turn).count();
         let (prompt, is_full) = Prompt::new(summary.as_ref().map(message_of), pieces, measure)?;
+        let is_full = is_full && !lacks_calls;
         let plan = Self { version, parent, last_turn, entries, prompt, is_full, read, turns, earlier_run };
         Ok(StartOutcome::Asking(plan))
     }

@@ -84,6 +84,8 @@ enum Ends {
     Undone,
     /// Its last round has no results, and nothing is written of its end.
     Open,
+    /// Its last round is left to the caller. Another turn begins with the results, and nothing is written of its end.
+    Continued,
 }
 
 /// The beginning of the tested turn.
@@ -126,13 +128,18 @@ fn result(id: &str) -> Message {
 
 fn entries((number, (question, rounds, ends)): (usize, &Stored)) -> Vec<NewEntry> {
     let mut kinds = vec![EntryKind::Message(Message::user(format!("q{number}#{question}")))];
-    let is_left = matches!(ends, Ends::ClientSide | Ends::Open);
+    let is_left = matches!(ends, Ends::ClientSide | Ends::Open | Ends::Continued);
+    let mut next = Vec::new();
     for (round, sizes) in rounds.iter().enumerate() {
         let ids = ids(&format!("{number}-{round}"), sizes);
         let calls = ids.iter().map(|id| Block::from(ToolCall::new(id.as_str(), "f", "{}")));
         kinds.push(EntryKind::Message(Message::assistant_blocks(calls.collect())));
+        let results = ids.iter().map(|id| EntryKind::Message(result(id)));
         if round + 1 < rounds.len() || !is_left {
-            kinds.extend(ids.iter().map(|id| EntryKind::Message(result(id))));
+            kinds.extend(results);
+        } else if matches!(ends, Ends::Continued) {
+            let turn = TurnId::new(&format!("t{number}-next")).unwrap();
+            next.extend(results.map(|kind| NewEntry::new(turn.clone(), kind)));
         }
     }
     let end = match ends {
@@ -140,7 +147,7 @@ fn entries((number, (question, rounds, ends)): (usize, &Stored)) -> Vec<NewEntry
             kinds.push(EntryKind::Message(Message::assistant(format!("a{number}#{size}"))));
             Some(TurnEnd::Completed(FinishReason::Stop))
         }
-        Ends::ClientSide => Some(TurnEnd::Completed(FinishReason::ToolCalls)),
+        Ends::ClientSide | Ends::Continued => Some(TurnEnd::Completed(FinishReason::ToolCalls)),
         Ends::Failed(size) => Some(TurnEnd::Failed { partial: format!("half#{size}").into() }),
         Ends::Undone => Some(TurnEnd::RolledBack),
         Ends::Open => None,
@@ -150,6 +157,7 @@ fn entries((number, (question, rounds, ends)): (usize, &Stored)) -> Vec<NewEntry
         .into_iter()
         .chain(end.map(EntryKind::TurnEnded))
         .map(|kind| NewEntry::new(turn.clone(), kind))
+        .chain(next)
         .collect()
 }
 
@@ -180,6 +188,16 @@ impl Case {
             (Begins::Again, Some((entries, Ends::Open | Ends::Failed(_)))) => {
                 let asked = entries[0].kind.as_message().cloned().into_iter().collect();
                 (entries[0].turn.clone(), asked, None)
+            }
+            (Begins::Again, Some((entries, Ends::Continued))) => {
+                let turn = entries.last().unwrap().turn.clone();
+                let own = entries.iter().filter(|entry| entry.turn == turn);
+                let said: Vec<_> = own.filter_map(|entry| entry.kind.as_message().cloned()).collect();
+                if self.stored.last().is_some_and(|last| last.1.is_empty()) {
+                    (new, asked(1), None)
+                } else {
+                    (turn, said, None)
+                }
             }
             (Begins::Branching(turns), _) => {
                 let tip = tips.get(turns % tips.len().max(1)).copied();
@@ -281,6 +299,17 @@ fn law_m7_turn_that_results_continue_is_not_past_when_more_is_read() {
 }
 
 #[test]
+fn law_m6_resumed_turn_of_results_is_sent_with_the_calls_they_answer() {
+    let mut stored = small_and_large(20, 5);
+    stored.push((1, vec![vec![1; 4]], Ends::Continued));
+    for window in [Window::Turns(1), Window::Messages(2)] {
+        let (came, _) = Case::sending(stored.clone(), window, Begins::Again).check();
+        let turn = "u:q22#1 a(22-0-0#1,22-0-1#1,22-0-2#1,22-0-3#1) r22-0-0#1";
+        assert!(came.sent[0].contains(turn), "{window:?}: {came:?}");
+    }
+}
+
+#[test]
 fn ordinary_turns_are_read_once_beside_bounded_turn() {
     let rounds = vec![vec![3, 3]; 12];
     for (window, first) in [
@@ -349,7 +378,8 @@ fn any_case() -> impl Strategy<Value = Case> {
         any_size(),
         any_rounds(8),
         prop_oneof![
-            3 => Just(Ends::Open), 1 => Just(Ends::ClientSide), 1 => any_size().prop_map(Ends::Failed),
+            3 => Just(Ends::Open), 1 => Just(Ends::ClientSide), 2 => Just(Ends::Continued),
+            1 => any_size().prop_map(Ends::Failed),
         ],
     ));
     let window = prop_oneof![

@@ -37,7 +37,7 @@ struct Sleep {
     memory: Where,
     point: usize,
     at: String,
-    /// Whether the turn holds the conversation at the point, so that another turn has to take it over.
+    /// Whether the turn needs the conversation at the point, so that another turn has to take it over.
     holds: bool,
 }
 
@@ -74,15 +74,13 @@ fn sleep_at_every_point(what: &str, place: Option<Place>, refusal: &str) {
     block_on(place.remove());
 }
 
-/// Returns the points at which a turn holds its conversation: from the grant of its lease to the release.
-/// Without leases, they are the points from its first append to its last.
+/// Returns the points at which a turn needs its conversation: from the grant of its lease, or its first append, to its
+/// last append.
 fn holding(places: &[String]) -> Range<usize> {
     let first = |name| places.iter().position(|place| place == name);
     let last = |name| places.iter().rposition(|place| place == name);
-    let append = "AfterAppend";
-    let from = first("AfterLease").or_else(|| first(append));
-    let to = last("BeforeLeaseEnds").or_else(|| last(append));
-    from.unwrap()..to.unwrap()
+    let from = first("AfterLease").or_else(|| first("AfterAppend"));
+    from.unwrap()..last("AfterAppend").unwrap()
 }
 
 /// Puts a process to sleep, runs the next turn in another one, and wakes the first. Returns its outcome.

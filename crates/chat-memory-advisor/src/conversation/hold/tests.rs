@@ -219,6 +219,7 @@ impl Leases for ScriptedLeases {
         if self.silent.fetch_update(Ordering::Relaxed, Ordering::Relaxed, may_be_silent).is_ok() {
             return pending().await;
         }
+        tokio::task::yield_now().await;
         self.renewals.lock().unwrap().pop_front().expect("no further renewal")
     }
 
@@ -373,6 +374,23 @@ async fn each_request_and_renewal_is_for_the_whole_time_and_comes_before_its_end
         );
         hold.release();
     }
+}
+
+/// A process that slept at its last append renews its lease and releases it when it wakes up.
+#[tokio::test(start_paused = true)]
+async fn renewal_that_is_refused_while_the_lease_is_released_ends_no_turn() {
+    let scripted = Scripted::new([Ok(1)]).with_renewals([Err(StoreError::Fenced), Err(StoreError::Fenced)]);
+    let (lease, ttl) = (&scripted.lease, scripted.lease.ttl);
+    let hold = lease.acquire(Some(OnBusy::Reject)).await.unwrap();
+    let mut kept = Box::pin(Arc::clone(lease).keep());
+    assert!(poll!(&mut kept).is_pending());
+    tokio::time::advance(ttl / 2).await;
+    assert!(poll!(&mut kept).is_pending(), "it is renewed");
+    let mut released = Box::pin(lease.release_all(&hold));
+    assert!(poll!(&mut released).is_pending(), "it waits for the renewal");
+    assert!(poll!(&mut kept).is_pending(), "its end needs no lease");
+    released.await;
+    assert!(lease.reacquire(&hold).await.is_err(), "a turn that continues needs it");
 }
 
 /// A turn that continues after its end renews the lease for the whole time, too. Nothing renews it in between.

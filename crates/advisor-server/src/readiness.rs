@@ -1,9 +1,9 @@
-//! `Readiness`: whether the store answers, asked at most once a second.
+//! `Readiness`: whether the store answers, asked at most once a second. Also `in_time`, which bounds a wait for it.
 
 use std::time::Duration;
 
-use chat_memory_advisor::ChatMemoryAdvisor;
 use chat_memory_advisor::store::Page;
+use chat_memory_advisor::{ChatMemoryAdvisor, StoreError};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
 
@@ -14,6 +14,20 @@ const STORE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The time for which an answer counts.
 const REMEMBERED: Duration = Duration::from_secs(1);
+
+/// The time after which an operation of the store has failed, as those of memory do.
+const LONGEST: Duration = Duration::from_secs(30);
+
+/// Runs an operation of the store.
+///
+/// # Errors
+/// Those of the operation, or if it takes longer than 30 seconds.
+pub(crate) async fn in_time<T>(
+    operation: impl Future<Output = Result<T, StoreError>>,
+) -> Result<T, StoreError> {
+    let silent = || StoreError::unavailable("the store has not answered for 30 seconds");
+    timeout(LONGEST, operation).await.unwrap_or_else(|_| Err(silent()))
+}
 
 /// The last answer of the store, with its time. Requests wait for one another, so they share the next one.
 #[derive(Default)]

@@ -19,6 +19,7 @@ use sha2::{Digest, Sha256};
 
 use self::answers::SentApproval;
 use crate::ChatServer;
+use crate::readiness::in_time;
 use crate::refusal::Refusal;
 use crate::relay::reader::TurnReading;
 use crate::routes::input::User;
@@ -140,7 +141,7 @@ impl Question {
         turn: &TurnId,
     ) -> Result<Option<Self>, Refusal> {
         let store = server.memory.store();
-        let last = store.load(&self.conversation, ReadRange::LastTurns(1)).await.map_err(failed)?;
+        let last = in_time(store.load(&self.conversation, ReadRange::LastTurns(1))).await.map_err(failed)?;
         let earlier = Some(EarlierTurn::Continued(turn.clone()));
         let is_repeated = self.id == IdOrigin::Memory;
         if last.last_turn() == Some(turn) || self.decisions.is_some() || is_repeated {
@@ -158,14 +159,15 @@ impl Question {
             entries.iter().rfind(|entry| &entry.turn == turn).map(|entry| EntryId::new(entry.seq))
         };
         let store = server.memory.store();
-        let recent =
-            store.load(&self.conversation, ReadRange::LastTurns(RECENT_TURNS)).await.map_err(failed)?;
+        let recent = in_time(store.load(&self.conversation, ReadRange::LastTurns(RECENT_TURNS)))
+            .await
+            .map_err(failed)?;
         let (mut after, mut end) = (EntryId::BEGINNING, end_in(&recent.entries));
         if end.is_some() {
             return Ok(end);
         }
         loop {
-            let page = store.read(&self.conversation, after, PAGE).await.map_err(failed)?;
+            let page = in_time(store.read(&self.conversation, after, PAGE)).await.map_err(failed)?;
             end = end_in(&page).or(end);
             match page.last() {
                 Some(last) if page.len() == PAGE => after = EntryId::new(last.seq),

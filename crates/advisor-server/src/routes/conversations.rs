@@ -16,6 +16,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::ChatServer;
+use crate::readiness::in_time;
 use crate::refusal::Refusal;
 use crate::routes::approvals::waiting;
 use crate::routes::conversations::stored_page::{StoredPage, written};
@@ -64,7 +65,8 @@ pub(super) async fn list(
     if let Some(after) = &query.after {
         page.after = Some(user.conversation(after)?);
     }
-    let keys = server.memory.store().list(&page).await.map_err(|error| Refusal::from(&error.into()))?;
+    let keys =
+        in_time(server.memory.store().list(&page)).await.map_err(|error| Refusal::from(&error.into()))?;
     let last = keys.last().map(|key| key.conversation().to_owned());
     let next = last.filter(|_| keys.len() == PAGE);
     let conversations: Vec<Value> = match query.view {
@@ -82,7 +84,9 @@ pub(super) async fn list(
 /// title.
 async fn titled(server: ChatServer, key: ConversationKey) -> Value {
     let id = key.conversation();
-    let first = server.memory.store().read(&key, EntryId::BEGINNING, FIRST_ENTRIES).await.unwrap_or_default();
+    let first = in_time(server.memory.store().read(&key, EntryId::BEGINNING, FIRST_ENTRIES))
+        .await
+        .unwrap_or_default();
     let messages = first.iter().filter_map(|entry| entry.kind.as_message());
     let text = messages.filter(|message| message.role() == Role::User).map(Message::text).next();
     let line = text.iter().flat_map(|text| text.lines()).map(str::trim).find(|line| !line.is_empty());
@@ -132,7 +136,7 @@ pub(super) async fn delete(
     if let Some(work) = &server.on_delete {
         work(key.clone()).await.map_err(|error| Refusal::from(&error))?;
     }
-    let deleted = server.memory.store().delete(&key).await;
+    let deleted = in_time(server.memory.store().delete(&key)).await;
     deleted.map_err(|error| Refusal::from(&error.into()))?;
     server.turns.forget(&key).await;
     if let Some(inspector) = &server.inspector {

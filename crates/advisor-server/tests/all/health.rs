@@ -31,7 +31,7 @@ async fn running_server_is_alive_and_ready_for_anyone() {
     }
 }
 
-/// A store that answers a list as the name says.
+/// A store that answers as the name says.
 #[derive(Debug, Clone, Copy)]
 enum Probed {
     Failing,
@@ -55,7 +55,10 @@ impl ConversationStore for Probed {
     }
 
     async fn delete(&self, key: &ConversationKey) -> Result {
-        InMemoryStore::new().delete(key).await
+        match self {
+            Self::Silent => std::future::pending().await,
+            _ => InMemoryStore::new().delete(key).await,
+        }
     }
 
     async fn list(&self, _page: &Page) -> Result<Vec<ConversationKey>> {
@@ -90,6 +93,19 @@ async fn server_without_its_store_is_alive_and_not_ready() {
         let response = setting.get("/readyz").await;
         assert_eq!(refused(response, StatusCode::SERVICE_UNAVAILABLE).await, "store", "{store:?}");
         assert!(since.elapsed().as_secs() < 5, "a probe waits no longer");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn law_t3_request_waits_half_a_minute_for_a_silent_store() {
+    let setting = over(Probed::Silent);
+    for (method, path) in [("GET", "/api/conversations"), ("DELETE", "/api/conversations/c")] {
+        let request = Request::builder().method(method).uri(path).body(Body::empty()).unwrap();
+        let since = Instant::now();
+        let response = setting.send(request);
+        let response = tokio::time::timeout(Duration::from_secs(60), response).await.expect("it is answered");
+        assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE, "{method} {path}");
+        assert_eq!(since.elapsed().as_secs(), 30, "{method} {path}");
     }
 }
 

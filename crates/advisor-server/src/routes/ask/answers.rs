@@ -16,6 +16,7 @@ use serde_json::Value;
 use tracing::warn;
 
 use crate::ChatServer;
+use crate::readiness::in_time;
 use crate::refusal::Refusal;
 use crate::relay::reader::TurnReading;
 use crate::routes::ask::content::SentMessage;
@@ -257,7 +258,7 @@ impl Asked {
             let tool = user.prompt(server).tools().find(&open.call.name);
             tool.is_some_and(|tool| !tool.definition().client_side)
         };
-        let log = server.memory.store().load(conversation, ReadRange::LastTurns(TURNS)).await;
+        let log = in_time(server.memory.store().load(conversation, ReadRange::LastTurns(TURNS))).await;
         let log = log.map_err(|error| Refusal::from(&error.into()))?.entries;
         // A turn that is sent again has decided the calls of the turn before it, and may have asked about others.
         let before = turn.and_then(|turn| turn_before(&log, turn));
@@ -394,7 +395,7 @@ fn loading(
 ) -> TurnReading {
     let loading = async move {
         let first = turn.next().await;
-        match server.memory.store().load(&conversation, ReadRange::LastTurns(TURNS)).await {
+        match in_time(server.memory.store().load(&conversation, ReadRange::LastTurns(TURNS))).await {
             Ok(log) => drop(results.set(first_results(&log.entries, &id))),
             Err(error) => warn!(%error, "the ends of decided calls are not shown: they cannot be loaded"),
         }

@@ -9,6 +9,7 @@ use super::content::{SentMessage, SentResult};
 use super::history::Stored;
 use super::{is_empty, turn_id};
 use crate::ChatServer;
+use crate::readiness::in_time;
 use crate::refusal::Refusal;
 use crate::routes::ask::headers::Asking;
 use crate::routes::ask::headers::CallSuffix;
@@ -53,7 +54,7 @@ impl OpenCalls {
         if open.is_empty() && turn.is_none() {
             return Ok(Self::default());
         }
-        let log = server.memory.store().load(conversation, ReadRange::LastTurns(2)).await;
+        let log = in_time(server.memory.store().load(conversation, ReadRange::LastTurns(2))).await;
         let log = log.map_err(|error| Refusal::from(&error.into()))?.entries;
         let is_of_client = |open: &ClientSideCall| {
             let tool = user.prompt(server).tools().find(&open.call.name);

@@ -17,6 +17,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::ChatServer;
+use crate::readiness::in_time;
 use crate::refusal::Refusal;
 use crate::routes::ask::answers::{
     AnsweredCall, Answers, NOT_WAITING, SentApproval, SentVerdict, ShownCall, ShowsEnds, WithEnds, approvals,
@@ -202,7 +203,7 @@ async fn replacing_turn(
     let Some(named) = named else { return Ok(None) };
     let request = digest(&serde_json::to_vec(&(named, input)).unwrap_or_default());
     let key = user.conversation(conversation)?;
-    let last = server.memory.store().load(&key, ReadRange::LastTurns(1)).await;
+    let last = in_time(server.memory.store().load(&key, ReadRange::LastTurns(1))).await;
     let log = last.map_err(|error| Refusal::from(&error.into()))?;
     let last = log.last_turn().map(TurnId::as_str).unwrap_or_default();
     let has_failed = matches!(

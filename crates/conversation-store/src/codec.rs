@@ -198,8 +198,13 @@ impl EntryKind {
             Self::Unknown(raw) if !is_unknown(raw) => {
                 unreadable("it is no entry of an unknown kind or newer format")
             }
-            Self::Unknown(raw) if has_reserved_name(&Value::Object(raw.clone())) => unreadable(reserved),
-            Self::Unknown(raw) => raw.values().try_for_each(|value| check(0, value)),
+            Self::Unknown(raw) => {
+                let names: Map<_, _> = raw.keys().map(|name| (name.clone(), Value::Null)).collect();
+                if has_reserved_name(&Value::Object(names)) {
+                    return unreadable(reserved);
+                }
+                raw.values().try_for_each(|value| check(0, value))
+            }
             Self::CallStarted(_)
             | Self::CallPending(_)
             | Self::TurnEnded(_)
@@ -443,6 +448,19 @@ mod tests {
             vec((name, any_deep_json()), 0..3).prop_map(unknown),
             any_kind(),
         ]
+    }
+
+    /// Such a value can come from a caller, not from JSON text.
+    #[test]
+    fn law_r1_unknown_entry_of_any_depth_is_refused() {
+        let deep = (0..500_000).fold(Value::Null, |inner, _| Value::Array(vec![inner]));
+        let members = [("format", 9.into()), ("kind", "mood".into()), ("value", deep)];
+        let entry =
+            EntryKind::Unknown(members.into_iter().map(|(name, value)| (name.into(), value)).collect());
+        let refused = entry.validate();
+        // Dropping it would visit every level.
+        std::mem::forget(entry);
+        assert!(matches!(refused, Err(StoreError::TooDeep { .. })), "{refused:?}");
     }
 
     proptest! {

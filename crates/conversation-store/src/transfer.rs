@@ -361,7 +361,12 @@ impl Import<'_> {
         let entries = entries.into_iter().map(new).collect();
         let batch = Batch { entries, ..batch };
         let led_to = self.version.after(batch.entries.len());
-        match self.store.append(&self.key, self.version, batch).await {
+        let mut outcome = self.store.append(&self.key, self.version, batch.clone()).await;
+        if let Err(StoreError::OutcomeUnknown { .. }) = outcome {
+            // The batch's key makes the retry safe.
+            outcome = self.store.append(&self.key, self.version, batch).await;
+        }
+        match outcome {
             Ok(version) if version == led_to => {
                 self.version = version;
                 Ok(())

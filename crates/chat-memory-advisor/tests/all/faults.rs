@@ -6,12 +6,13 @@ use advisor_core::{
     AdvisorChain, ChatRequest, ChatResponse, ChunkStream, ConversationKey, ErrorKind, FinishReason, Message,
     Phase, Record, Step, TurnEnd, TurnId, async_trait, from_fn,
 };
-use advisor_testkit::{Answer, Gate, ScriptedModel, StoreFault};
-use chat_memory_advisor::ChatMemoryAdvisor;
+use advisor_testkit::{Answer, FaultStore, Gate, ScriptedModel, StoreFault};
+use chat_memory_advisor::{ChatMemoryAdvisor, ForkPoint};
 use conversation_store::{
     Batch, ConversationStore, Entry, EntryId, InMemoryStore, Page, ReadRange, Snapshot, StoreError, Version,
+    export, import,
 };
-use futures::StreamExt;
+use futures::{StreamExt, TryStreamExt};
 use tokio::time::Instant;
 
 use crate::store::TestStore;
@@ -340,4 +341,67 @@ async fn law_t3_store_timeout_bounds_wait_for_silent_store() {
             ask(&client, "next").await.unwrap();
         }
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn law_t3_every_operation_of_a_silent_store_is_bounded() {
+    let no_such_turn = ForkPoint::Before(TurnId::new("none").unwrap());
+    // The operations of a turn over leases: the request, the load, the input, the answer, the release.
+    for (what, leases, fork_point, operation, expected) in [
+        ("acquire", true, None, 0, Ok("next")),
+        ("release", true, None, 4, Ok("next")),
+        ("search of the last branch", false, Some(no_such_turn.clone()), 0, Err(ErrorKind::Store)),
+        ("search of the log", false, Some(no_such_turn), 1, Err(ErrorKind::Store)),
+        ("load of a branch", false, Some(ForkPoint::After(EntryId::new(3))), 1, Err(ErrorKind::Store)),
+    ] {
+        let inner = InMemoryStore::new();
+        let store = FaultStore::new(if leases { inner.with_leases() } else { inner });
+        let (client, _) =
+            plain(&ChatMemoryAdvisor::new(store.clone()), ["done", "next", "more"].map(Answer::from_text));
+        ask(&client, "go").await.unwrap();
+        store.fail_at(store.operations() + operation, StoreFault::HangBefore);
+        let mut prompt = client.prompt().user("next").conversation("c");
+        if let Some(fork_point) = fork_point {
+            prompt = prompt.extension(fork_point);
+        }
+        let began = Instant::now();
+        let outcome = prompt.call().await.map(|response| response.text()).map_err(|error| error.kind());
+        assert_eq!(outcome, expected.map(str::to_owned), "{what}");
+        assert_eq!(began.elapsed().as_secs(), 30, "{what}");
+        assert_eq!(store.pending_faults(), 0, "{what}");
+        ask(&client, "more").await.unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn law_t3_close_over_a_silent_store_is_bounded() {
+    for (operation, fault) in
+        [(0, StoreFault::HangBefore), (1, StoreFault::HangBefore), (1, StoreFault::HangAfter)]
+    {
+        let store = TestStore::default();
+        let memory = ChatMemoryAdvisor::new(store.clone());
+        let (client, _) = plain(&memory, [Answer::new().text("half").hang()]);
+        let mut dropped = turn(&client, "go");
+        read_until(&mut dropped, "half").await;
+        drop(dropped);
+        store.fail(operation, fault);
+        let began = Instant::now();
+        let closed = memory.close_unfinished().await;
+        assert_eq!(began.elapsed().as_secs(), 30, "{operation} {fault:?}");
+        assert_eq!(closed.is_ok(), operation == 1, "an append is repeated: {fault:?}");
+        memory.close_unfinished().await.unwrap();
+        assert_eq!(log_words(&store.log(&key()).await), "u:go cut(half)", "{operation} {fault:?}");
+    }
+}
+
+#[tokio::test]
+async fn import_repeats_a_batch_whose_answer_is_lost() {
+    let (store, other) = (TestStore::default(), TestStore::default());
+    let (client, _) = plain(&ChatMemoryAdvisor::new(store.clone()), [Answer::from_text("done")]);
+    ask(&client, "go").await.unwrap();
+    let lines: String = export(store.clone(), key()).try_collect().await.unwrap();
+    other.fail(0, StoreFault::AnswerLost);
+    import(&other, lines.as_bytes(), None).await.unwrap();
+    assert!(!other.is_faulty());
+    assert_eq!(other.log(&key()).await, store.log(&key()).await);
 }

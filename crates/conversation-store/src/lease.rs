@@ -67,7 +67,8 @@ pub trait Leases: Send + Sync + 'static {
         waits: bool,
     ) -> Result<FencingToken>;
 
-    /// Extends the lease to `ttl` from now, even if it has expired or was released.
+    /// Extends the lease to `ttl` from now, even if it has expired or was released. A `ttl` of zero ends it now: the
+    /// provided [`release`](Self::release) relies on that.
     async fn renew(&self, key: &ConversationKey, token: FencingToken, ttl: Duration) -> Result;
 
     /// Releases the lease: it ends now. Does nothing if another turn has acquired the conversation.

@@ -61,6 +61,8 @@ use crate::{OnBusy, OnOverflow, Summarizer, TokenCounter, Window};
 /// # The same turn again
 /// A turn may be submitted again under its [id](advisor_core::TurnId), with the same input. It waits while an
 /// earlier run is in progress, in this process or another. If the turn was answered, it gets the same answer.
+/// A turn whose input alone is larger than the window may be refused for its size instead, if its answer is older than
+/// what is read for that window.
 /// Otherwise it continues where it stopped, without a second user message: the tool loop shows the stored rounds first,
 /// and then the rest. Its tools do not run again: calls
 /// without a result are answered [`OUTCOME_UNKNOWN`](crate::OUTCOME_UNKNOWN).

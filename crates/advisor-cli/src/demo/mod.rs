@@ -10,7 +10,10 @@ use advisor_chain::memory::store::{
 };
 use advisor_chain::messages::ToolEventKind;
 use advisor_chain::tools::ToolSet;
-use advisor_chain::{ChatClient, ChatMemoryAdvisor, Chunk, ConversationKey, InMemoryStore, async_trait};
+use advisor_chain::{
+    AdvisorChain, ChatClient, ChatMemoryAdvisor, ChatRequest, Chunk, ConversationKey, InMemoryStore, Phase,
+    StreamAdvisor, async_trait, from_fn,
+};
 use futures::StreamExt;
 
 use self::model::DemoModel;
@@ -45,6 +48,7 @@ pub(crate) async fn run() -> Result<(), Failure> {
         .system("You are a travel assistant.")
         .advisor(tools::tool_loop(&[], &tools)?)
         .advisor(memory)
+        .advisor_in(Phase::ModelCall, asking(&order))
         .tools(&tools)
         .build()?;
     screen.line("A script plays the model; everything else is real.\n")?;
@@ -83,6 +87,21 @@ async fn turn<A: Write, N: Write>(
     }
     screen.line("")?;
     Ok(())
+}
+
+/// Records when the model is asked, and when its answer is complete.
+fn asking(order: &Order) -> impl StreamAdvisor {
+    let order = order.clone();
+    from_fn("order", move |request: ChatRequest, next: AdvisorChain| {
+        let order = order.clone();
+        async move {
+            order.record(format!("request with {} messages", request.messages.len()));
+            Ok(next.next_stream(request).await?.on_completed(move |response| async move {
+                order.record(format!("answer of round {} is complete", response.round()));
+                Ok(response)
+            }))
+        }
+    })
 }
 
 /// A store that records what it has stored.

@@ -323,11 +323,14 @@ fn demo_shows_the_order_of_the_work() {
     let shown = text_of(&output.stdout);
     let order = [
         "stored user",
+        "request with 2 messages",
+        "answer of round 1 is complete",
         "stored assistant(call_1_0,call_1_1)",
         "reader sees the end of round 1",
         "tool call_1_0 starts",
         "tool call_1_1 starts",
         "stored result(call_1_0) result(call_1_1)",
+        "request with 5 messages",
     ];
     let (_, lines) = shown.split_once("in which order").unwrap();
     let place = |line: &str| lines.find(&format!("\n {line}\n")).unwrap_or_else(|| panic!("{line}: {shown}"));

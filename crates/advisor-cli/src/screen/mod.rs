@@ -123,7 +123,12 @@ impl<A: Write, N: Write> Screen<A, N> {
         self.end_answer()?;
         let sources = std::mem::take(&mut self.sources);
         let mut numbered = sources.iter().zip(1..).take(SOURCES);
-        numbered.try_for_each(|(line, number)| self.note_in(Look::Dim, &format!("[source {number}] {line}")))
+        numbered
+            .try_for_each(|(line, number)| self.note_in(Look::Dim, &format!("[source {number}] {line}")))?;
+        match sources.len().saturating_sub(SOURCES) {
+            0 => Ok(()),
+            more => self.note_in(Look::Dim, &format!("[{more} more sources]")),
+        }
     }
 
     fn end_answer(&mut self) -> io::Result<()> {
@@ -275,6 +280,19 @@ mod tests {
             assert!(notes.starts_with(look) && notes.contains(SOURCE.trim()), "{notes:?}");
             assert_eq!(notes.matches("source").count(), 1, "{notes:?}");
         }
+    }
+
+    #[test]
+    fn sources_beyond_the_bound_are_counted() {
+        let source = |number: usize| {
+            let mut citation = Citation::default();
+            citation.url = Some(format!("https://e.com/{number}").into());
+            BlockContent::Citation(citation)
+        };
+        let notes = |sources: usize| shown_blocks(Plain, &Vec::from_iter((0..sources).map(source))).1;
+        assert_eq!(notes(20).lines().last(), Some("[source 20] https://e.com/19"));
+        assert_eq!(notes(25).lines().count(), 21);
+        assert_eq!(notes(25).lines().last(), Some("[5 more sources]"));
     }
 
     #[test]

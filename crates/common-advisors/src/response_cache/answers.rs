@@ -67,9 +67,10 @@ impl Answers {
         min_score: f32,
     ) -> Option<(Arc<Asked>, ChatResponse)> {
         let score = |entry: &Entry| {
-            let fits = entry.since.elapsed() < self.ttl && entry.asked.differs_in_question(asked);
-            let known = entry.embedding.as_ref().filter(|_| fits)?;
-            known.cosine(embedding).filter(|score| *score >= min_score)
+            let is_young = entry.since.elapsed() < self.ttl;
+            let score = entry.embedding.as_ref().filter(|_| is_young)?.cosine(embedding)?;
+            // Last, since it compares all earlier messages.
+            (score >= min_score && entry.asked.differs_in_question(asked)).then_some(score)
         };
         let scored = self.entries.iter().filter_map(|(number, entry)| Some((*number, score(entry)?)));
         let (number, _) = scored.max_by(|(_, one), (_, other)| one.total_cmp(other))?;

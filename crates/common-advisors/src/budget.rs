@@ -112,8 +112,7 @@ impl Budget {
     }
 
     /// Creates a budget that each tenant has for all its turns. A turn without a conversation is one of the tenant
-    /// `default`. Beyond 10,000 tenants that have spent something, others get an error of kind
-    /// [`TooLarge`](advisor_core::ErrorKind::TooLarge).
+    /// `default`. The number of tenants [is bounded](Self::with_tenants).
     pub fn for_each_tenant() -> Self {
         Self::new(Some(PerTenant::new(false)))
     }
@@ -152,6 +151,18 @@ impl Budget {
     /// budgets of a chain.
     pub fn with_name(self, name: impl Into<Text>) -> Self {
         Self { name: name.into(), ..self }
+    }
+
+    /// Sets the maximum number of tenants, 10,000 by default, and empties all accounts of tenants. Beyond it, accounts of
+    /// which nothing is spent are removed first; further tenants get an error of kind
+    /// [`TooLarge`](advisor_core::ErrorKind::TooLarge).
+    pub fn with_tenants(self, tenants: usize) -> Self {
+        match &*self.accounts {
+            Some(accounts) if !accounts.is_shared() => {
+                Self { accounts: Arc::new(Some(PerTenant::new(false).with_most(tenants))), ..self }
+            }
+            _ => self,
+        }
     }
 
     /// Lets an answer count nothing whose tokens or price are not known, as far as they are not. So the limit may never

@@ -22,6 +22,12 @@ impl<T> PerTenant<T> {
         Self { values: Mutex::default(), is_shared, most: MOST_TENANTS }
     }
 
+    /// Sets the maximum number of tenants.
+    #[cfg(feature = "budget")]
+    pub(crate) fn with_most(self, most: usize) -> Self {
+        Self { most, ..self }
+    }
+
     pub(crate) fn is_shared(&self) -> bool {
         self.is_shared
     }

@@ -97,6 +97,23 @@ async fn law_m5_each_tenant_has_its_account() {
     assert_eq!(ask("a").await.unwrap().text(), "Yes.");
 }
 
+#[tokio::test]
+async fn law_r1_tenants_with_an_account_are_bounded() {
+    let model = ScriptedModel::from_fn(|_| says("Yes.", 1));
+    let budget = Budget::for_each_tenant().with_tenants(2).with_tokens(100);
+    let client = ChatClient::builder(model).advisor(budget.clone()).build().unwrap();
+    let ask = |tenant: &str| {
+        let key = ConversationKey::in_tenant(tenant, "c").unwrap();
+        client.prompt().user("?").conversation(key).call()
+    };
+    for tenant in ["a", "b", "a"] {
+        ask(tenant).await.unwrap();
+    }
+    assert_eq!(ask("c").await.unwrap_err().kind(), ErrorKind::TooLarge);
+    budget.reset();
+    ask("c").await.unwrap();
+}
+
 /// Another turn spends the account while this one runs: it ends at the boundary of its round, with a valid transcript.
 #[tokio::test]
 async fn law_t3_running_turn_ends_when_another_spends_the_account() {

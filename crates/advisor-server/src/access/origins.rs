@@ -2,6 +2,7 @@
 //! another site sends it.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use advisor_core::Error;
@@ -38,7 +39,7 @@ const EXPOSED: [HeaderName; 6] = [
 /// assert!(AllowedOrigins::new(["*"]).is_err());
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct AllowedOrigins(Vec<HeaderValue>);
+pub struct AllowedOrigins(Arc<[HeaderValue]>);
 
 impl AllowedOrigins {
     /// Checks the origins: each has a scheme, a host and perhaps a port, as browsers send it.
@@ -57,7 +58,7 @@ impl AllowedOrigins {
     /// Returns the layer that answers browsers, if there is an origin.
     pub(crate) fn layer(&self) -> Option<CorsLayer> {
         let layer = CorsLayer::new()
-            .allow_origin(self.0.clone())
+            .allow_origin(self.0.to_vec())
             .allow_methods([Method::GET, Method::POST, Method::DELETE])
             // The libraries of providers send headers of their own, which no list has.
             .allow_headers(AllowHeaders::mirror_request())

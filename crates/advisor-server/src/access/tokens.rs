@@ -1,6 +1,7 @@
 //! `Tokens`: hashed bearer tokens and their tenants.
 
 use std::fmt;
+use std::sync::Arc;
 
 use advisor_core::Error;
 use sha2::{Digest, Sha256};
@@ -23,7 +24,7 @@ use subtle::ConstantTimeEq;
 /// # Ok(()) }
 /// ```
 #[derive(Clone, Default)]
-pub struct Tokens(Vec<(Hash, String)>);
+pub struct Tokens(Arc<[(Hash, String)]>);
 
 type Hash = [u8; 32];
 
@@ -53,7 +54,7 @@ impl Tokens {
             }
             hashes.push((hash, tenant.to_owned()));
         }
-        Ok(Self(hashes))
+        Ok(Self(hashes.into()))
     }
 
     /// Returns the tenant of a token.

@@ -10,6 +10,7 @@ use axum::Json;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
+use chat_memory_advisor::ChatMemoryAdvisor;
 use chat_memory_advisor::store::{EntryId, ListOrder, Page};
 use futures::{StreamExt, stream};
 use serde::Deserialize;
@@ -73,7 +74,7 @@ pub(super) async fn list(
         View::Answer => keys.iter().map(|key| key.conversation().into()).collect(),
         View::Page => {
             let _place = server.stored_reads.begin().await?;
-            let titles = keys.into_iter().map(|key| titled(server.clone(), key));
+            let titles = keys.into_iter().map(|key| titled(&server.memory, key));
             stream::iter(titles).buffered(TITLES_AT_ONCE).collect().await
         }
     };
@@ -82,11 +83,10 @@ pub(super) async fn list(
 
 /// Returns a conversation with the beginning of its first message of the user. One that cannot be read has its id as its
 /// title.
-async fn titled(server: ChatServer, key: ConversationKey) -> Value {
+async fn titled(memory: &ChatMemoryAdvisor, key: ConversationKey) -> Value {
     let id = key.conversation();
-    let first = in_time(server.memory.store().read(&key, EntryId::BEGINNING, FIRST_ENTRIES))
-        .await
-        .unwrap_or_default();
+    let first =
+        in_time(memory.store().read(&key, EntryId::BEGINNING, FIRST_ENTRIES)).await.unwrap_or_default();
     let messages = first.iter().filter_map(|entry| entry.kind.as_message());
     let text = messages.filter(|message| message.role() == Role::User).map(Message::text).next();
     let line = text.iter().flat_map(|text| text.lines()).map(str::trim).find(|line| !line.is_empty());

@@ -103,11 +103,14 @@ impl Turns {
     ) -> Result<TurnReading, Refusal> {
         self.forget_expired(asked.key).await;
         self.let_void_end(asked.key).await;
-        let before = self.submitted_before(submitted(&self.lock(), asked.key), asked)?;
-        if let Some(turn) = before {
-            return Ok(turn.read().boxed());
-        }
-        let slot = self.slots.take(asked.key.0.tenant(), &self.limits).ok_or_else(Refusal::too_many_turns)?;
+        let slot = {
+            // No slot is taken once the server is closed.
+            let known = self.lock();
+            if let Some(turn) = self.submitted_before(submitted(&known, asked.key), asked)? {
+                return Ok(turn.read().boxed());
+            }
+            self.slots.take(asked.key.0.tenant(), &self.limits).ok_or_else(Refusal::too_many_turns)?
+        };
         match self.claim(asked).await? {
             TurnPlace::Here(relaying) => {
                 let turn = self.begin(asked, slot, relaying, prepare())?;

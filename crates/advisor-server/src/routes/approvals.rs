@@ -62,7 +62,7 @@ impl WaitingCall {
 /// The time for which an approval is valid, unless its request says otherwise.
 const LIFETIME: Duration = Duration::from_secs(60 * 60);
 
-/// Completes the decisions of a request: other arguments may be JSON text, and each expires.
+/// Completes the decisions of a request: other arguments may be JSON text, and each approval expires.
 ///
 /// # Errors
 /// If the server takes none, for arguments that are no JSON, and for arguments of more values than a body may have.
@@ -73,21 +73,54 @@ pub(in crate::routes) fn decisions(
     if sent.is_some() && !server.takes_decisions {
         return Err(Refusal::forbidden_decision());
     }
-    let in_text = |decision: &Decision| match &decision.verdict {
-        Verdict::ApprovedWith(Value::String(text)) => Some(text.clone()),
-        _ => None,
-    };
-    let texts: Vec<_> = sent.iter().flatten().filter_map(in_text).collect();
-    check_values(texts.iter().map(String::as_bytes))?;
+    check_values(sent.iter().flatten().filter_map(arguments_in_text).map(str::as_bytes))?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let completed = |mut decision: Decision| {
-        if let Some(text) = in_text(&decision) {
-            let arguments = serde_json::from_str(&text);
+        if let Some(text) = arguments_in_text(&decision) {
+            let arguments = serde_json::from_str(text);
             let unread = |error| Refusal::bad_request(format!("the arguments are no valid JSON: {error}"));
             decision.verdict = Verdict::ApprovedWith(arguments.map_err(unread)?);
         }
-        decision.expires_at.get_or_insert(now.saturating_add(LIFETIME.as_secs()));
+        if !matches!(decision.verdict, Verdict::Denied(_)) {
+            decision.expires_at.get_or_insert(now.saturating_add(LIFETIME.as_secs()));
+        }
         Ok(decision)
     };
     sent.map(|sent| sent.into_iter().map(completed).collect()).transpose()
+}
+
+/// Returns other arguments that are JSON text.
+fn arguments_in_text(decision: &Decision) -> Option<&str> {
+    match &decision.verdict {
+        Verdict::ApprovedWith(Value::String(text)) => Some(text),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use advisor_core::{ChatClient, ToolCall};
+    use advisor_testkit::ScriptedModel;
+    use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore};
+
+    use super::*;
+
+    /// An approval ends after an hour, unless its request says otherwise; a denial stays.
+    #[test]
+    fn decisions_of_a_request_are_completed() {
+        let client = ChatClient::builder(ScriptedModel::new([])).build().unwrap();
+        let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
+        let server = ChatServer::new(client, memory).with_approvals();
+        let key = serde_json::from_str("\"t1/1/0\"").unwrap();
+        let call = ClientSideCall::new(Some(key), ToolCall::new("a", "pay", "{}"));
+        let (mut approved, mut changed) =
+            (call.approve().unwrap(), call.approve_with("{\"cents\":1}".into()).unwrap());
+        (approved.expires_at, changed.expires_at) = (None, Some(5));
+        let sent = vec![call.deny("too much").unwrap(), approved, changed];
+        let decided = decisions(&server, Some(sent)).unwrap().unwrap();
+        assert_eq!(decided[0].expires_at, None, "a denial stays");
+        assert!(decided[1].expires_at.is_some());
+        assert_eq!(decided[2].expires_at, Some(5));
+        assert!(decided[2].verdict == Verdict::ApprovedWith(serde_json::json!({"cents": 1})));
+    }
 }

@@ -39,13 +39,9 @@ impl Places {
     /// # Errors
     /// If none is free in time.
     pub(crate) async fn begin(&self) -> Result<Place, Refusal> {
-        timeout(WAIT, self.wait()).await.ok().flatten().ok_or_else(Refusal::busy)
-    }
-
-    /// Waits for a place as long as it takes, where the response has begun.
-    pub(crate) async fn wait(&self) -> Option<Place> {
+        let place = timeout(WAIT, Arc::clone(&self.0).acquire_owned()).await.ok();
         // The semaphore is never closed.
-        Arc::clone(&self.0).acquire_owned().await.ok().map(|place| Place(Arc::new(place)))
+        place.and_then(Result::ok).map(|place| Place(Arc::new(place))).ok_or_else(Refusal::busy)
     }
 }
 

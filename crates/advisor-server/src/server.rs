@@ -287,7 +287,8 @@ impl ChatServer {
     ///   `"decisions": []` if no other call waits. Its approval runs nothing: the model is asked to verify it.
     /// - `expires_at` of a decision is a Unix time in seconds. Without one, an approval is valid for an hour from the arrival
     ///   of the request. `approved_with` may also be the arguments as JSON text, so that whole numbers of 64 bits stay exact.
-    /// - If a guard answers in place of a turn with decisions, nothing runs.
+    /// - If a guard answers in place of a turn with decisions, nothing runs, and the calls still wait. AG-UI does not ask
+    ///   again: send the same `resume` in a further run.
     /// - The AI SDK and AG-UI show how decided calls end. Responses shows only the answer.
     /// - An answer that waits for a person and for a tool of the client at once needs both together. The results go with the
     ///   decisions; on `/api/chat` and `/api/chunks`, which take no results, the application decides.

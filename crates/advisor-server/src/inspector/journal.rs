@@ -14,7 +14,7 @@ const CUT: &str = "journal.cut";
 
 /// The events of one turn, in their order. Cheap to clone.
 ///
-/// Its JSON form and its labels are those of the testkit's journal, see `docs/json.md`.
+/// `docs/json.md` describes its JSON form and its labels.
 #[derive(Clone)]
 pub(crate) struct TurnJournal {
     begin: Instant,

@@ -1,3 +1,5 @@
+//! A streaming advisor chain for language-model calls with tools and memory that stay consistent: the facade.
+//!
 #![doc = include_str!("../README.md")]
 //!
 //! # Modules

@@ -1,3 +1,6 @@
+//! Suites for authors of advisors, stores and providers of language models: the laws of a chain, faults at
+//! every await point.
+//!
 #![doc = include_str!("../README.md")]
 //!
 //! A suite panics at what it finds, with the reason and the events. The crate that uses one needs tokio with `macros` and

@@ -1,3 +1,6 @@
+//! Streaming advisor chain for language-model calls: an inner advisor completes its work after an answer
+//! before any outer one learns of its end.
+//!
 #![doc = include_str!("../README.md")]
 //!
 //! ```text

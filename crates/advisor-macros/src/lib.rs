@@ -1,3 +1,5 @@
+//! The attribute `#[tool]`: a function as a tool of a language model.
+//!
 #![doc = include_str!("../README.md")]
 
 mod attributes;

@@ -1,3 +1,6 @@
+//! Telemetry of advisor chains by OpenTelemetry's conventions for generative AI: spans, metrics, and content
+//! on request.
+//!
 #![doc = include_str!("../README.md")]
 
 mod content;

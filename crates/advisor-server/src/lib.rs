@@ -1,3 +1,5 @@
+//! A chain as an HTTP service: a chat page, AI SDK, AG-UI, OpenAI and Anthropic clients over one chain.
+//!
 #![doc = include_str!("../README.md")]
 //!
 //! # A page of `useChat` that is loaded again

@@ -1,3 +1,6 @@
+//! Encoders of the chunks of a streamed language-model answer: server-sent events for AI SDK, AG-UI, OpenAI
+//! and Anthropic clients.
+//!
 #![doc = include_str!("../README.md")]
 //!
 //! | encoder | protocol | clients |

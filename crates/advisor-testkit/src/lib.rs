@@ -1,3 +1,5 @@
+//! Scripted models, a replaying loopback server and an order journal for testing advisor chains.
+//!
 #![doc = include_str!("../README.md")]
 //!
 //! | to | use |

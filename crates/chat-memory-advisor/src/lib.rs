@@ -1,3 +1,5 @@
+//! Conversation memory for advisor chains: written round by round, windows as views, repair on load.
+//!
 #![doc = include_str!("../README.md")]
 //!
 //! # Words

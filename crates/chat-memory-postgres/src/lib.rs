@@ -1,3 +1,5 @@
+//! Conversations of advisor chains in PostgreSQL: an append is one statement, a load is a range read.
+//!
 #![doc = include_str!("../README.md")]
 
 mod failure;

@@ -1,3 +1,5 @@
+//! Conversations of advisor chains in Redis or Valkey: an append is one script, a view is a range read.
+//!
 #![doc = include_str!("../README.md")]
 //!
 //! # Durability

@@ -1,3 +1,5 @@
+//! Conversation memory in one SQLite file, for advisor chains: acknowledged appends are on the disk.
+//!
 #![doc = include_str!("../README.md")]
 
 mod append;

@@ -1,3 +1,6 @@
+//! Advisors for streamed language-model calls: budgets, retries, a cache, routing, policies, retrieval, typed
+//! answers.
+//!
 #![doc = include_str!("../README.md")]
 
 #[cfg(feature = "budget")]

@@ -1,3 +1,6 @@
+//! The contract of a store for conversations: an append-only log with versions, branches and leases, and a
+//! store in memory.
+//!
 #![doc = include_str!("../README.md")]
 //!
 //! # Words

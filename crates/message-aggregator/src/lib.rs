@@ -1,3 +1,5 @@
+//! Assembles streamed model deltas into ordered blocks and one response; no async, no I/O.
+//!
 #![doc = include_str!("../README.md")]
 //!
 //! | word | type |

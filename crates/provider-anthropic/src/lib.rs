@@ -1,3 +1,6 @@
+//! Anthropic Messages for advisor chains: streaming, thinking with signatures, tool calls, server tools,
+//! prompt caching.
+//!
 #![doc = include_str!("../README.md")]
 //!
 //! ```text

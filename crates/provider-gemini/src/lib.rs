@@ -1,3 +1,5 @@
+//! Google's Gemini API for advisor chains: streaming, tool calls, thought signatures.
+//!
 #![doc = include_str!("../README.md")]
 //!
 //! - A thought signature goes back on the part that it came with: a text, a call, media, or an empty part.

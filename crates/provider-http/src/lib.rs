@@ -1,3 +1,6 @@
+//! Shared parts of HTTP providers of language models: transport, timeouts, retries, framing of streams,
+//! redaction.
+//!
 #![doc = include_str!("../README.md")]
 //!
 //! A [`Server`](server::Server) has the address, the key and the headers, and makes a [`Call`](server::Call) of a

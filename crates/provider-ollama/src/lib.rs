@@ -1,3 +1,5 @@
+//! Ollama's own API for advisor chains: streaming, thinking, tool calls, images.
+//!
 #![doc = include_str!("../README.md")]
 //!
 //! - Every failure has a kind that needs no type of this crate ([`advisor_core::ErrorKind`]). If the server

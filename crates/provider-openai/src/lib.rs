@@ -1,3 +1,5 @@
+//! OpenAI's APIs for advisor chains: Chat Completions with profiles for compatible servers, and Responses.
+//!
 #![doc = include_str!("../README.md")]
 //!
 //! ```text

@@ -1,3 +1,6 @@
+//! A vector store for retrieval in PostgreSQL, by its extension pgvector: tenants, filters, cosine, an index
+//! on request.
+//!
 #![doc = include_str!("../README.md")]
 //!
 //! # Logs

@@ -1,3 +1,6 @@
+//! Tool calls that a language model writes into its text, as XML, JSON or sentinel markers: streaming
+//! parsers, prompts and segment events.
+//!
 #![doc = include_str!("../README.md")]
 
 mod advisor;

@@ -1,3 +1,6 @@
+//! The tool loop as an advisor: runs the calls of a streamed answer, in order, bounded, and never before the
+//! answer is remembered.
+//!
 #![doc = include_str!("../README.md")]
 //!
 //! - [`ToolCallAdvisor`] is the loop; [`ToolCallStreaming`] selects which chunks of it are shown.

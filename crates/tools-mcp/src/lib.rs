@@ -1,3 +1,5 @@
+//! Tools of Model Context Protocol servers for chains of advisors, and a chain as a tool of such a server.
+//!
 #![cfg_attr(any(not(doctest), feature = "client"), doc = include_str!("../README.md"))]
 
 #[cfg(feature = "client")]

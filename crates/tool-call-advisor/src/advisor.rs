@@ -168,8 +168,9 @@ impl ToolCallAdvisorBuilder {
     /// Creates the advisor.
     ///
     /// # Errors
-    /// Of kind [`Configuration`](advisor_core::ErrorKind::Configuration), if the limit is 0 rounds, or for a policy that
-    /// [`ToolPolicy::validate`] refuses.
+    /// Of kind [`Configuration`](advisor_core::ErrorKind::Configuration), if the limit is 0 rounds, or for a mistake in a
+    /// policy: a rule without tools, an edit that is no object, a `*` that is not at the end of a name, a pointer without
+    /// its leading `/`.
     pub fn build(self) -> Result<ToolCallAdvisor> {
         if self.config.limits.rounds == Some(0) {
             return Err(Error::configuration("a limit of 0 rounds never asks the model; allow at least 1"));

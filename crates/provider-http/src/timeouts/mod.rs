@@ -4,8 +4,7 @@
 //! streamed must end. A timeout runs only while a reader waits. Ready data is returned before any deadline is
 //! checked, and a slow consumer is not a stalled server.
 //!
-//! A body can only be read with its timeouts: [`send`] returns an [`UnreadBody`], which becomes a [`TimedBody`] or
-//! the beginning of an error report. Each wait has a limit:
+//! A body can only be read with its timeouts. Each wait has a limit:
 //!
 //! | wait for | limit |
 //! | --- | --- |

@@ -131,6 +131,11 @@ async fn law_k4_m6_every_point_of_turns_with_calls_in_text() {
 }
 
 /// The leaves' client around a model of one's own.
+/// The model, with itself as its fallback.
+fn with_fallback(leaves: &Leaves) -> FallbackModel {
+    FallbackModel::new(Arc::clone(&leaves.model)).with_fallback(Arc::clone(&leaves.model))
+}
+
 fn client_of(model: impl ChatModel, leaves: &Leaves) -> Result<ChatClient> {
     let client = ChatClient::builder(model).tools(&leaves.tools).advisor(leaves.tool_loop().build()?);
     client.advisor(leaves.memory()).build()
@@ -138,14 +143,14 @@ fn client_of(model: impl ChatModel, leaves: &Leaves) -> Result<ChatClient> {
 
 mod a_fallback_before_output {
     super::crash_points_of_chain!(|leaves: &super::Leaves| {
-        let model = super::FallbackModel::new(leaves.model.clone()).with_fallback(leaves.model.clone());
+        let model = super::with_fallback(leaves);
         super::client_of(model, leaves)
     });
 }
 
 mod a_fallback_after_output {
     super::crash_points_of_chain!(|leaves: &super::Leaves| {
-        let model = super::FallbackModel::new(leaves.model.clone()).with_fallback(leaves.model.clone());
+        let model = super::with_fallback(leaves);
         super::client_of(model.with_restart_after_output(), leaves)
     });
 }

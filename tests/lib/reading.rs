@@ -102,12 +102,12 @@ impl<S: Stream<Item = Result<Chunk>> + Unpin> Reader<S> {
 
     /// Reads the turn of a tool loop to its end, and checks the laws of every stream, S1, S3 and S4, and law T2.
     pub async fn finish(self) -> Run {
-        let run = self.to_the_end().await;
+        let run = self.drained().await;
         assert_shown_calls_end(&run.chunks);
         run
     }
 
-    async fn to_the_end(mut self) -> Run {
+    async fn drained(mut self) -> Run {
         let outcome = loop {
             match in_time(self.stream.next()).await.expect("a stream ends with `Completed` or an error") {
                 Ok(Chunk::Completed(response)) => {
@@ -126,7 +126,7 @@ impl<S: Stream<Item = Result<Chunk>> + Unpin> Reader<S> {
 
 /// Reads a stream of any chain to its end, and checks the laws of every stream: S1, S3 and S4.
 pub async fn read_stream(stream: impl Stream<Item = Result<Chunk>> + Unpin) -> Run {
-    Reader::new(stream).to_the_end().await
+    Reader::new(stream).drained().await
 }
 
 /// Reads the turn of a tool loop to its end; see [`Reader::finish`].

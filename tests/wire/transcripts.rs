@@ -65,8 +65,11 @@ fn ollama() -> Format {
     }
 }
 
+/// Makes a model whose server is at this address.
+type MakeModel = fn(&str) -> Arc<dyn ChatModel>;
+
 /// The formats, each with a model that reads it.
-fn formats() -> impl Iterator<Item = (Format, fn(&str) -> Arc<dyn ChatModel>)> {
+fn formats() -> impl Iterator<Item = (Format, MakeModel)> {
     let formats = [chat(), responses(), messages(), gemini(), ollama()];
     formats.into_iter().zip(wires().map(|wire| wire.model))
 }

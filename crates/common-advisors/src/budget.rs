@@ -57,9 +57,12 @@ pub struct Budget {
     name: Text,
     accounts: Arc<Accounts>,
     tokens: Option<u64>,
-    money: Option<(Money, Arc<[(Text, Price)]>)>,
+    money: Option<(Money, Prices)>,
     ignores_unknown_cost: bool,
 }
+
+/// The prices of models, by their names.
+type Prices = Arc<[(Text, Price)]>;
 
 /// The accounts that turns share; `None`: each turn has its own.
 type Accounts = Option<PerTenant<Account>>;

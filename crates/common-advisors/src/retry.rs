@@ -57,8 +57,9 @@ impl Retry {
     }
 
     /// Sets the number of further attempts, and the waits before them.
-    pub fn with_backoff(self, backoff: Backoff) -> Self {
-        Self { backoff, ..self }
+    pub fn with_backoff(mut self, backoff: Backoff) -> Self {
+        self.backoff = backoff;
+        self
     }
 }
 

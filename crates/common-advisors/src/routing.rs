@@ -66,12 +66,14 @@ pub struct RoutedModel {
     shared: Arc<Shared>,
 }
 
+type Condition = Arc<dyn Fn(&ChatRequest) -> bool + Send + Sync>;
+
 /// A model among those of a [`RoutedModel`], with the condition on which it is chosen.
 #[must_use]
 #[derive(Clone)]
 pub struct Route {
     model: Arc<dyn ChatModel>,
-    condition: Option<Arc<dyn Fn(&ChatRequest) -> bool + Send + Sync>>,
+    condition: Option<Condition>,
 }
 
 impl Route {

@@ -103,8 +103,10 @@ pub enum ThinkTags {
     OpenedByPrompt,
 }
 
+type MakeProfile = fn() -> Profile;
+
 /// The profile for each domain.
-const DOMAINS: [(&str, fn() -> Profile); 12] = [
+const DOMAINS: [(&str, MakeProfile); 12] = [
     ("openai.azure.com", Profile::azure),
     ("services.ai.azure.com", Profile::azure),
     ("cognitiveservices.azure.com", Profile::azure),

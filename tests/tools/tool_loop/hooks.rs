@@ -179,8 +179,7 @@ async fn forced_tool_choice_resets_after_first_tools() {
             Answer::from_calls([("c2", "look", "{}")]),
             Answer::from_text("Done."),
         ]);
-        let mut options = ChatOptions::default();
-        options.tool_choice = choice;
+        let options = ChatOptions { tool_choice: choice, ..ChatOptions::default() };
         let client = client(&model, ToolCallAdvisor::new()).tool(tool("look", "sunny")).options(options);
         client.build().unwrap().prompt().user("go").call().await.unwrap();
         model.prompts().into_iter().map(|prompt| prompt.options.tool_choice).collect::<Vec<_>>()

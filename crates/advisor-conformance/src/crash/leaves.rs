@@ -52,7 +52,7 @@ impl Leaves {
 
     /// Creates the builder of a client with the model and the tools; memory and loop must be added.
     pub fn client(&self) -> ChatClientBuilder {
-        ChatClient::builder(self.model.clone()).system("Be brief.").tools(&self.tools)
+        ChatClient::builder(Arc::clone(&self.model)).system("Be brief.").tools(&self.tools)
     }
 
     /// Creates the builder of the loop with the hooks and the scenario's limits; a mode may be added.

@@ -217,7 +217,7 @@ async fn chain_with_own_tools_is_detected() {
     let make = |leaves: &Leaves| {
         let definition = ToolDefinition::new("work", "A tool.", serde_json::json!({"type": "object"}));
         let own = FnTool::new(definition, |_: serde_json::Value| async { Ok("worked") });
-        let client = ChatClient::builder(leaves.model.clone()).tool(own);
+        let client = ChatClient::builder(Arc::clone(&leaves.model)).tool(own);
         client.advisor(leaves.tool_loop().build()?).advisor(leaves.memory()).build()
     };
     every_point_of_chain(make, Scenario::ROUND, &[]).await;

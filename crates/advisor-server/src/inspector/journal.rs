@@ -36,13 +36,14 @@ impl TurnJournal {
         let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
         // Read under the lock, so that later events have later times.
         let at_ms = u64::try_from(self.begin.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let mut event = match events.len() {
-            ..EVENTS => json!({"label": label.into(), "at_ms": at_ms, "fields": fields}),
-            EVENTS => json!({"label": CUT, "at_ms": at_ms}),
+        let (label, fields) = match events.len() {
+            ..EVENTS => (label.into(), fields),
+            EVENTS => (CUT.to_owned(), Value::Null),
             _ => return,
         };
-        if let Some(event) = event.as_object_mut() {
-            event.retain(|_, value| !value.is_null());
+        let mut event = json!({"label": label, "at_ms": at_ms});
+        if let Some(event) = event.as_object_mut().filter(|_| !fields.is_null()) {
+            event.insert("fields".to_owned(), fields);
         }
         events.push(event);
     }

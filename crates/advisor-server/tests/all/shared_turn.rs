@@ -44,7 +44,7 @@ fn start(turn: TurnStream, on_unread: OnUnread) -> SharedTurn {
 }
 
 async fn read(reader: TurnReader) -> Vec<Result<Chunk, ReaderError>> {
-    tokio::time::timeout(LIMIT, reader.collect()).await.expect("the turn ends")
+    tokio::time::timeout(LIMIT, reader.collect()).await.unwrap()
 }
 
 async fn chunks(reader: TurnReader) -> Vec<Chunk> {
@@ -52,7 +52,7 @@ async fn chunks(reader: TurnReader) -> Vec<Chunk> {
 }
 
 async fn next(reader: &mut TurnReader) -> Option<Result<Chunk, ReaderError>> {
-    tokio::time::timeout(LIMIT, reader.next()).await.expect("the turn goes on")
+    tokio::time::timeout(LIMIT, reader.next()).await.unwrap()
 }
 
 fn answer() -> Answer {

@@ -230,8 +230,7 @@ fn answer_format_is_json_or_schema() {
 #[test]
 fn tools_follow_the_tool_choice() {
     let names = |choice: Option<ToolChoice>| -> Vec<String> {
-        let mut options = ChatOptions::default();
-        options.tool_choice = choice;
+        let options = ChatOptions { tool_choice: choice, ..ChatOptions::default() };
         let sent = json_of(&with_tools(&["a.b", "c"], options));
         assert!(sent.get("tool_choice").is_none());
         let tools = sent.get("tools").and_then(Value::as_array).cloned().unwrap_or_default();

@@ -69,7 +69,7 @@ pub(super) struct PointTool<T> {
     pub(super) inner: T,
 }
 
-impl<T> PointTool<T> {
+impl<T: Tool> PointTool<T> {
     async fn pass(&self, await_point: AwaitPoint) -> Result<(), ToolError> {
         match self.points.at(await_point).await {
             None => Ok(()),

@@ -18,9 +18,12 @@ pub(in crate::routes) enum Api {
     Messages,
 }
 
+/// Checks whether a value has no effect.
+type Check = fn(&Value) -> bool;
+
 /// The settings that the chain cannot have, each with the check for a value without an effect, and what to do. They are
 /// refused by name, by the routes of all APIs.
-const REFUSED: [(&str, fn(&Value) -> bool, &str); 13] = [
+const REFUSED: [(&str, Check, &str); 13] = [
     ("n", |value| *value == 1, "an answer is one: leave it out, or send 1"),
     ("logprobs", is_false, "the chain has no probabilities: leave it out"),
     ("top_logprobs", |value| *value == 0, "the chain has no probabilities: leave it out"),
@@ -67,15 +70,17 @@ impl Api {
                 return Err(Refusal::bad_request(format!("`{field}` is not supported: {remedy}")));
             }
         }
-        let mut options = ChatOptions::default();
-        options.max_tokens = self.max_tokens(server, fields)?;
-        options.stop = self.stop(fields)?.into_iter().map(Into::into).collect();
-        options.parallel_tool_calls = self.parallel_calls(fields)?;
-        options.tool_choice = match present(fields, "tool_choice") {
-            Some(choice) => tool_choice(choice, tools)?,
-            None => None,
+        let options = ChatOptions {
+            max_tokens: self.max_tokens(server, fields)?,
+            stop: self.stop(fields)?.into_iter().map(Into::into).collect(),
+            parallel_tool_calls: self.parallel_calls(fields)?,
+            tool_choice: match present(fields, "tool_choice") {
+                Some(choice) => tool_choice(choice, tools)?,
+                None => None,
+            },
+            response_format: self.format(fields)?,
+            ..ChatOptions::default()
         };
-        options.response_format = self.format(fields)?;
         enforceable(server, self.format_field(), options.response_format.as_ref())?;
         Ok(options)
     }

@@ -199,8 +199,7 @@ async fn eager_calls_are_complete_before_the_answer_ends() {
             .finish("tool_calls")
             .done();
         let server = ReplayServer::start([Reply::sse(transcript)]).await.expect("a port");
-        let mut options = ChatOptions::default();
-        options.eager_calls = eager;
+        let options = ChatOptions { eager_calls: eager, ..ChatOptions::default() };
         let request = ChatRequest { options, ..request().with_tool(weather()) };
         let stream = model(&server).stream(request).await.expect("an answer");
         let chunks: Vec<_> = stream.map(|chunk| chunk.expect("no error")).collect().await;

@@ -110,6 +110,23 @@ async fn law_t2_ended_answer_runs_only_complete_unvetoed_calls() {
         scene.journal.assert_count("tool look", runs);
         scene.remembered().await;
     }
+    // A call that ends with the chunk that is not emitted is still open.
+    let ends_call =
+        |chunk: &Chunk| matches!(chunk, Chunk::Closed { content, .. } if content.as_tool_call().is_some());
+    for reason in [FinishReason::Stop, FinishReason::Other("budget".into())] {
+        let advisor = from_fn("ending calls", move |request: ChatRequest, next: AdvisorChain| {
+            let reason = reason.clone();
+            async move {
+                let answer = next.next_stream(request).await?;
+                Ok(answer.end_when(move |chunk| ends_call(chunk).then(|| reason.clone())))
+            }
+        });
+        let answers = [Answer::from_calls([("c1", "look", "{}")]), Answer::from_text("Done.")];
+        let scene = scene((Phase::ModelCall, advisor), Phase::Round, ToolCallStreaming::All, answers);
+        let (shown, _) = ask(&scene).await;
+        scene.journal.assert_count("tool look", 0);
+        assert!(!shown.blocks(1)[0].1.as_tool_call().unwrap().complete);
+    }
     // Outside the loop, nobody is asked to run it either.
     let first = Answer::new().call("c1", "look", "{}").text("stop").finish(FinishReason::ToolCalls);
     let place = (Phase::Turn, stopping(FinishReason::ContentFilter));

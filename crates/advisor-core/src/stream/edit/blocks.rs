@@ -121,6 +121,13 @@ impl EditedBlocks {
         }
     }
 
+    /// Forgets how the model closed the blocks that are still open in the output. So a call among them is incomplete.
+    pub(super) fn cut_open(&mut self) {
+        for block in self.open.keys() {
+            self.inside.entry(*block).and_modify(|inner| inner.content = None);
+        }
+    }
+
     /// Closes all blocks that are still open in the output.
     pub(super) fn close_all(&mut self, out: &mut VecDeque<Chunk>) {
         let rounds = self.open.keys().chain(self.waiting.keys()).map(|block| block.round);

@@ -59,10 +59,14 @@ pub(crate) fn misfits<'a>(schema: &'a Value, arguments: &Value, steps: usize) ->
     (comparison.found.unwrap_or_default(), comparison.steps.is_some())
 }
 
-/// Returns the first reference of a schema to a place within it that has nothing. Servers of models refuse it.
+/// Returns the first reference of a schema that leads to nothing in it. Servers of models refuse it.
+///
+/// One by a name or an address leads to nothing if no part of the schema has such.
 pub(crate) fn lost_reference(whole: &Value) -> Option<&str> {
     let mut waiting = vec![whole];
+    let (mut has_names, mut by_name) = (false, None);
     while let Some(schema) = waiting.pop() {
+        has_names |= ["$id", "id", "$anchor", "$dynamicAnchor"].iter().any(|name| has_text(schema, name));
         let keywords = match schema {
             _ if is_apart(schema) && !std::ptr::eq(schema, whole) => continue,
             Value::Object(keywords) => keywords,
@@ -75,10 +79,11 @@ pub(crate) fn lost_reference(whole: &Value) -> Option<&str> {
         for (keyword, node) in keywords {
             match (keyword.as_str(), node) {
                 ("$ref", Value::String(to)) => {
-                    let place = place_of(to);
                     let leads = |place: &str| place.split('/').skip(1).try_fold(whole, within).is_some();
-                    if place.is_some_and(|place| !leads(&place)) {
-                        return Some(to);
+                    match place_of(to) {
+                        Some(place) if !leads(&place) => return Some(to),
+                        None if !to.is_empty() => by_name = Some(to.as_str()),
+                        _ => {}
                     }
                 }
                 (name, Value::Object(members)) if NAMED.contains(&name) => waiting.extend(members.values()),
@@ -88,12 +93,16 @@ pub(crate) fn lost_reference(whole: &Value) -> Option<&str> {
             }
         }
     }
-    None
+    by_name.filter(|_| !has_names)
 }
 
 /// Checks whether a schema within another has an address or a draft of its own, so that it is read differently.
 fn is_apart(schema: &Value) -> bool {
-    ["$schema", "$id", "id"].iter().any(|name| schema.get(*name).is_some_and(Value::is_string))
+    ["$schema", "$id", "id"].iter().any(|name| has_text(schema, name))
+}
+
+fn has_text(schema: &Value, keyword: &str) -> bool {
+    schema.get(keyword).is_some_and(Value::is_string)
 }
 
 /// A step on the way to a value.
@@ -608,10 +617,18 @@ mod tests {
     fn references_to_nothing_are_found() {
         for (schema, lost) in [
             (json!({"items": {"$ref": "#/$defs/a"}}), Some("#/$defs/a")),
-            (json!({"properties": {"a": {"anyOf": [{"$ref": "http://x/"}]}}}), None),
+            (json!({"properties": {"a": {"anyOf": [{"$ref": "http://x/"}]}}}), Some("http://x/")),
+            (
+                json!({"$schema": "https://json-schema.org/draft/2020-12/schema", "$ref": "http://x/"}),
+                Some("http://x/"),
+            ),
             (json!({"items": {"$ref": "#/$defs/a%20b/0"}, "$defs": {"a b": [{}]}}), None),
             (json!({"properties": {"default": {"$ref": "#/a"}, "$ref": {"type": "string"}}}), Some("#/a")),
-            (json!({"$defs": {"x-a": {"$ref": "#/gone"}}}), Some("#/gone")),
+            (json!({"$defs": {"x-a": {"$ref": "#gone"}}}), Some("#gone")),
+            (json!({"items": {"$ref": "gone.json"}}), Some("gone.json")),
+            (json!({"items": {"$ref": "#a"}, "$defs": {"b": {"$anchor": "a"}}}), None),
+            (json!({"$id": "http://x/", "items": {"$ref": "http://x/"}}), None),
+            (json!({"items": {"$ref": "http://x/a"}, "$defs": {"a": {"id": "http://x/a"}}}), None),
             (json!({"$ref": "#", "items": {"$ref": ""}, "example": {"$ref": "#/x"}}), None),
             (
                 json!({"$defs": {"a": {"$id": "http://x/a", "$defs": {"b": {}}, "items": {"$ref": "#/$defs/b"}}}}),

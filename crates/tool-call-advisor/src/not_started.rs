@@ -13,6 +13,8 @@ pub(crate) enum NotStarted {
     Limit(Limit),
     /// The limit on equal calls was reached for the first time: the model is told, and may go on.
     Repeated(Limit),
+    /// A hook has left the call out. It counts for no limit.
+    LeftOut,
     /// Another reason, with its text for the model.
     Other(NotStartedReason, Text),
 }
@@ -43,6 +45,7 @@ impl NotStarted {
     pub(crate) fn reason(&self) -> NotStartedReason {
         match self {
             Self::Limit(_) | Self::Repeated(_) => NotStartedReason::Limit,
+            Self::LeftOut => NotStartedReason::Denied,
             Self::Other(reason, _) => *reason,
         }
     }
@@ -67,6 +70,7 @@ impl fmt::Display for NotStarted {
                 write!(f, "not started: {limit} was reached; go on in another way, or answer")
             }
             Self::Limit(limit) => write!(f, "not started: {limit} was reached"),
+            Self::LeftOut => f.write_str("not started: the application left this call out"),
             Self::Other(NotStartedReason::UnknownTool | NotStartedReason::AlreadyStarted, text) => {
                 f.write_str(text)
             }

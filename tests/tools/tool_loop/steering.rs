@@ -115,6 +115,22 @@ async fn steering_hook_decides_about_the_calls() {
     }
 }
 
+/// A call that a hook left out counts for no limit.
+#[tokio::test]
+async fn law_t3_left_out_calls_do_not_count() {
+    let model = ScriptedModel::new([
+        Answer::from_calls([("c1", "look", "{}")]),
+        Answer::from_calls([("c2", "look", "{}")]),
+        Answer::from_text("Done."),
+    ]);
+    let (look, given) = invoked("look");
+    let hooks = Steering(|response| emptied(response).with_finish(FinishReason::Paused));
+    let limits = ToolLimits { calls: Some(1), calls_per_tool: Some(1), ..ToolLimits::default() };
+    let advisor = ToolCallAdvisor::builder().hooks(hooks).limits(limits).build().unwrap();
+    let run = go(client(&model, advisor).tool(look)).await;
+    assert_eq!((run.response().text().as_str(), given.lock().unwrap().len()), ("Done.", 1));
+}
+
 /// The tool to which a hook redirects a call decides whether the caller answers it.
 #[tokio::test]
 async fn steering_hook_can_withhold_or_return_calls() {

@@ -99,7 +99,7 @@ impl ToolPlan {
     }
 
     /// Returns the tools of the calls that count towards limits: those that run, those that are invalid, and those that are
-    /// denied. A model that repeats any of them reaches a limit.
+    /// denied. A model that repeats any of them reaches a limit. A call that a hook left out is none of them.
     pub(crate) fn counted(&self) -> impl Iterator<Item = &Text> {
         let is_counted = |planned: &&PlannedCall| {
             planned.is_tried()

@@ -117,7 +117,7 @@ impl LoopRun {
             let key = CallKey::new(self.request.turn.id().clone(), answer.round(), position);
             let at = steered.iter().position(|((known, _), _)| *known == block);
             let fate = match at.map(|at| steered.remove(at)) {
-                None => Fate::NotStarted(NotStarted::denied("the application left this call out")),
+                None => Fate::NotStarted(NotStarted::LeftOut),
                 Some(((_, call), Fate::Admitted)) => {
                     let ready = self.prepared(call, tools, &mut room).await;
                     ready.map_or_else(Fate::NotStarted, |(tool, arguments)| {

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use advisor_core::{
     BlockId, CallKey, CallRunner, ChatRequest, DecidedCall, DecisionProblem, Effect, Error, ErrorKind,
-    NotStartedReason, Result, Text, Tool, ToolCall, ToolResult, VERIFY_BEFORE_RETRYING, Verdict, async_trait,
+    NotStartedReason, Result, Text, Tool, ToolCall, ToolResult, Turn, VERIFY_BEFORE_RETRYING, Verdict,
+    async_trait,
 };
 use serde_json::Value;
 
@@ -91,12 +92,17 @@ impl CallRunner for ToolCallAdvisor {
     async fn run(&self, request: &ChatRequest, calls: Vec<DecidedCall>) -> Result<Vec<ToolResult>> {
         let limits = limits_of(&self.config, &request.turn)?;
         let (mut counts, mut room) = (Counts::default(), Room::default());
-        let mut planned = Vec::new();
-        for decided in calls {
+        let mut fates = Vec::new();
+        for decided in &calls {
             let fate = counts.admit_decided(&decided.call, &limits);
-            let fate = self.fate(request, &decided, fate, &mut room).await?;
-            planned.push(PlannedCall::new(block_of(&decided.key), decided.key, &decided.call, fate));
+            fates.push(self.fate(request, decided, fate, &mut room).await?);
         }
+        // From here on they run: nothing that is noted as started is left by an error.
+        let planned = calls.into_iter().zip(fates).map(|(decided, fate)| {
+            let fate = started_once(fate, &request.turn);
+            PlannedCall::new(block_of(&decided.key), decided.key, &decided.call, fate)
+        });
+        let planned = planned.collect();
         let deadline = note_decided(&request.turn, &limits, counts);
         let batch = ToolBatch::new(request, ToolEvents::ignored(), deadline);
         let mut plan = ToolPlan::new(planned);
@@ -145,11 +151,6 @@ impl ToolCallAdvisor {
         {
             return Ok(Fate::NotStarted(NotStarted::denied(reason)));
         }
-        // Where a memory records starts, it has recorded this one.
-        let is_once = ready.tool.definition().effect == Some(Effect::AtMostOnce);
-        if is_once && !request.turn.facts(|facts| facts.started.insert(ready.key.clone())) {
-            return Ok(Fate::NotStarted(NotStarted::already_started(VERIFY_BEFORE_RETRYING)));
-        }
         Ok(Fate::Ready(ready))
     }
 
@@ -168,6 +169,20 @@ impl ToolCallAdvisor {
         decided: &DecidedCall,
     ) -> Result<(Arc<dyn Tool>, Value), NotStarted> {
         prepare_in_time(&called(decided), &request.tools, &self.config.schemas, self.config.leniency).await
+    }
+}
+
+/// Notes the start of a call that must not run twice, and refuses it if it was started before. Where a memory records
+/// starts, it has recorded this one.
+fn started_once(fate: Fate, turn: &Turn) -> Fate {
+    match fate {
+        Fate::Ready(ready)
+            if ready.tool.definition().effect == Some(Effect::AtMostOnce)
+                && !turn.facts(|facts| facts.started.insert(ready.key.clone())) =>
+        {
+            Fate::NotStarted(NotStarted::already_started(VERIFY_BEFORE_RETRYING))
+        }
+        fate => fate,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Tests of calls that run outside the loop, such as client-side ones: they run as inside it.
 
 use advisor_chain::Turn;
-use advisor_chain::tools::{CallRunner, DecidedCall, ParallelTools, Verdict};
+use advisor_chain::tools::{CallDecision, CallRunner, DecidedCall, ParallelTools, ReadyCall, Verdict};
 use advisor_tests::prelude::*;
 
 use crate::tool_loop::support::*;
@@ -105,4 +105,39 @@ async fn law_t5_call_run_alone_twice_is_started_once() {
         // Another call is another matter.
         assert!(!run(CallKey::new(key().turn, 1, 1)).await.is_error);
     }
+}
+
+/// Fails when it is asked about this tool.
+struct FailingFor(&'static str);
+
+#[async_trait]
+impl LoopHooks for FailingFor {
+    async fn before_tool(&self, call: &ReadyCall, _request: &ChatRequest) -> Result<CallDecision> {
+        match &*call.call.name == self.0 {
+            true => Err(Error::new(ErrorKind::Advisor, "the hook failed")),
+            false => Ok(CallDecision::Run),
+        }
+    }
+}
+
+/// Law T5: a call is started only when it runs, so an error about a later call of its batch leaves it to be run.
+#[tokio::test]
+async fn law_t5_call_of_failed_batch_is_not_started() {
+    let once = ToolDefinition { effect: Some(Effect::AtMostOnce), ..definition("charge") };
+    let charge = FnTool::new(once, |_: Value| async { Ok("charged") });
+    let request = ChatRequest {
+        tools: ToolSet::new().with(charge).with(tool("look", "sunny")),
+        turn: Turn::new(key().turn),
+        ..ChatRequest::new(Vec::new())
+    };
+    let decided = |position, name: &str, verdict| {
+        let key = CallKey::new(key().turn, 1, position);
+        DecidedCall { key, call: ToolCall::new("c1", name, "{}"), verdict, definition: None }
+    };
+    let charged = || decided(0, "charge", Verdict::Approved);
+    let looked = || decided(1, "look", Verdict::ApprovedWith(json!({})));
+    let failing = ToolCallAdvisor::builder().hooks(FailingFor("look")).build().unwrap();
+    assert!(failing.run(&request, vec![charged(), looked()]).await.is_err());
+    let results = ToolCallAdvisor::new().run(&request, vec![charged(), looked()]).await.unwrap();
+    assert_eq!(results.iter().map(ToolResult::text).collect::<Vec<_>>()[0], "charged");
 }

@@ -23,12 +23,15 @@ use crate::{CallDecision, ReadyCall, ToolBatch, ToolCallAdvisor, ToolEvents};
 /// that a person has changed, and may deny these. The `eligible` predicate is not asked.
 ///
 /// With a memory, [`Prompt::resume`](advisor_core::Prompt::resume) calls it. Without one, call it yourself with the calls
-/// that a turn left to its caller. Nothing is recorded then: a call that must not run twice is started once within one
-/// [`Turn`](advisor_core::Turn), that of the request.
+/// that a turn left to its caller, in that turn: [`TurnResponse::call_key`](advisor_core::TurnResponse::call_key) has their
+/// keys. Nothing is recorded then: a call that must not run twice is started once within one
+/// [`Turn`](advisor_core::Turn) value, that of the request.
 ///
 /// # Example
 /// ```
-/// use advisor_core::{CallKey, CallRunner, ChatClient, ChatRequest, DecidedCall, Message, Result, Verdict};
+/// use std::sync::Arc;
+///
+/// use advisor_core::{CallRunner, ChatClient, ChatRequest, DecidedCall, Message, Result, Verdict};
 /// use advisor_testkit::{Answer, ScriptedModel};
 /// use serde_json::{Value, json};
 /// use tool_call_advisor::{FnTool, ToolCallAdvisor, ToolDefinition, ToolSet};
@@ -43,13 +46,16 @@ use crate::{CallDecision, ReadyCall, ToolBatch, ToolCallAdvisor, ToolEvents};
 /// let client = ChatClient::builder(model).advisor(advisor.clone()).tools(&tools).build()?;
 /// let answer = client.prompt().user("Pay the bill.").call().await?;
 ///
-/// // Here a person approves the call. Its key is an idempotency key for the tool.
-/// let (_, call) = answer.open_calls().next().unwrap();
-/// let key = CallKey::new(answer.turn.id().clone(), answer.round(), 0);
-/// let approved =
-///     DecidedCall { key, call: call.clone(), verdict: Verdict::Approved, definition: None };
-/// let request = ChatRequest { tools, ..ChatRequest::new(Vec::new()) };
-/// let results = advisor.run(&request, vec![approved]).await?;
+/// // Here a person approves each call. Its key is an idempotency key for the tool.
+/// let approved = answer.open_calls().filter_map(|(block, call)| {
+///     let (key, call) = (answer.call_key(block)?, call.clone());
+///     Some(DecidedCall { key, call, verdict: Verdict::Approved, definition: None })
+/// });
+/// let approved = approved.collect();
+/// // In the turn of the answer, a call that must not run twice is started once.
+/// let turn = Arc::clone(&answer.turn);
+/// let request = ChatRequest { tools, turn, ..ChatRequest::new(Vec::new()) };
+/// let results = advisor.run(&request, approved).await?;
 ///
 /// let results = results.into_iter().map(Message::tool);
 /// let messages: Vec<_> = answer.transcript().iter().cloned().chain(results).collect();

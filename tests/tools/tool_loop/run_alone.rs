@@ -141,3 +141,48 @@ async fn law_t5_call_of_failed_batch_is_not_started() {
     let results = ToolCallAdvisor::new().run(&request, vec![charged(), looked()]).await.unwrap();
     assert_eq!(results.iter().map(ToolResult::text).collect::<Vec<_>>()[0], "charged");
 }
+
+/// Hides the first call of an answer from those outside.
+fn hiding() -> impl StreamAdvisor {
+    from_fn("hiding", |request: ChatRequest, next: AdvisorChain| async move {
+        let mut hidden = None;
+        Ok(next.next_stream(request).await?.edit_chunks(move |chunk, out| match &chunk {
+            Chunk::Opened { block, head } if head.call.is_some() && hidden.is_none() => hidden = Some(*block),
+            Chunk::Delta { block, .. } | Chunk::Closed { block, .. } if Some(*block) == hidden => {}
+            _ => out.push_back(chunk),
+        }))
+    })
+}
+
+/// Law T5: an open call has the key of its place in the recorded answer, which is that of no other call. It runs in its
+/// turn, also after the time of the loop.
+#[tokio::test(start_paused = true)]
+async fn law_t5_open_call_has_key_of_recorded_answer() {
+    let once = ToolDefinition { effect: Some(Effect::AtMostOnce), client_side: true, ..definition("pay") };
+    let pay = FnTool::with_invocation(once, |call: ToolInvocation| async move {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        Ok(call.key.to_string().into())
+    });
+    let tools = ToolSet::new().with(pay).with(tool("look", "sunny"));
+    for hides in [false, true] {
+        let answer = Answer::new().text("Both.").call("c1", "look", "{}").call("c2", "pay", "{}");
+        let model = ScriptedModel::new([answer.finish(FinishReason::ToolCalls)]);
+        let limits = ToolLimits { turn_timeout: Some(Duration::from_secs(5)), ..ToolLimits::default() };
+        let advisor = ToolCallAdvisor::builder().limits(limits).streaming(ToolCallStreaming::All);
+        let advisor = advisor.build().unwrap();
+        let client = client(&model, advisor.clone()).tools(&tools);
+        let client = if hides { client.advisor_in(Phase::Turn, hiding()) } else { client };
+        let response = client.build().unwrap().prompt().user("Pay.").turn("t").call().await.unwrap();
+        let open: Vec<_> = response.open_calls().map(|(block, call)| (block, call.clone())).collect();
+        let [(block, call)] = open.as_slice() else { panic!("{hides} {response:?}") };
+        let key = response.call_key(*block).unwrap();
+        assert_eq!((call.id.as_str(), key.to_string().as_str()), ("c2", "t/1/1"));
+        assert_eq!(response.call_key(BlockId::new(1, 9)), None);
+        tokio::time::advance(Duration::from_secs(3_600)).await;
+        let turn = Arc::clone(&response.turn);
+        let request = ChatRequest { tools: tools.clone(), turn, ..ChatRequest::new(Vec::new()) };
+        let first = run_in(&advisor, &request, key.clone(), call.clone()).await.unwrap();
+        let second = run_in(&advisor, &request, key, call.clone()).await.unwrap();
+        assert_eq!((first.text().as_str(), second.text().as_str()), ("t/1/1", VERIFY_BEFORE_RETRYING));
+    }
+}

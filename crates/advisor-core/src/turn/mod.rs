@@ -83,6 +83,9 @@ pub struct TurnFacts {
     /// [transcript](ChatResponse::transcript) are the caller's. Whether they still wait, the memory knows
     /// ([`pending_calls`](crate::ChatClient::pending_calls)).
     pub answered_before: bool,
+    /// The blocks of the calls of the last answer, in the order in which it is recorded. The tool loop sets them when it
+    /// leaves calls to the caller ([`TurnResponse::call_key`](crate::TurnResponse::call_key)).
+    pub call_blocks: Vec<BlockId>,
     /// The limit with which an advisor has [asked](Turn::request_end) to end the turn.
     pub requested_end: Option<Limit>,
     /// Whether the tool loop asks for the last answer of the turn, without tools. An advisor that lets no call of the

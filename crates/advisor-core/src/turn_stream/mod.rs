@@ -14,13 +14,14 @@ use std::task::{Context, Poll, ready};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use futures::stream::{FusedStream, Stream};
-use message_aggregator::{BlockDelta, ChatResponse, Chunk, Text};
+use message_aggregator::{BlockDelta, BlockId, ChatResponse, Chunk, Text};
 use tracing::Span;
 
 use crate::turn::side_tasks::AttachedTasks;
 use crate::turn_stream::control::TurnControl;
 use crate::{
-    AdvisorChain, ChatRequest, ChunkStream, Error, OnDrop, Result, Spawner, Turn, TurnEnd, TurnHandle, spans,
+    AdvisorChain, CallKey, ChatRequest, ChunkStream, Error, OnDrop, Result, Spawner, Turn, TurnEnd,
+    TurnHandle, spans,
 };
 
 /// A running turn: a lazy, cancellable stream that tracks its delivered output.
@@ -432,6 +433,19 @@ pub struct TurnResponse {
     pub response: ChatResponse,
     /// The turn with its extensions.
     pub turn: Arc<Turn>,
+}
+
+impl TurnResponse {
+    /// Returns the permanent key of a call of this answer that the turn leaves to its caller, by the id of its block.
+    ///
+    /// Its position counts in the answer as it was recorded, whatever an advisor outside the tool loop has hidden. There
+    /// is none for a call that such an advisor added, for an answer that a memory outside the loop gives again, and
+    /// without a loop. [`ChatClient::pending_calls`](crate::ChatClient::pending_calls) has the keys that a memory knows.
+    #[must_use]
+    pub fn call_key(&self, block: BlockId) -> Option<CallKey> {
+        let place = self.turn.facts(|facts| facts.call_blocks.iter().position(|known| *known == block))?;
+        Some(CallKey::new(self.turn.id().clone(), block.round, u32::try_from(place).ok()?))
+    }
 }
 
 impl Deref for TurnResponse {

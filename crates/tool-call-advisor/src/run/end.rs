@@ -46,6 +46,7 @@ impl LoopRun {
         answer: &ChatResponse,
         open: HashSet<BlockId>,
     ) -> Result<Outcome> {
+        self.note_open(answer);
         let end = Step::End(TurnEnd::Completed(FinishReason::ToolCalls));
         let mut record = Record::new(answer.round(), end, Vec::new());
         record.pending = self.pending(answer, &open);
@@ -53,6 +54,12 @@ impl LoopRun {
         let mut chunks = withheld(answer, self.filter(answer.round()), &open);
         chunks.push(self.completed(answer.clone()));
         Ok(Outcome::new(chunks, Next::End))
+    }
+
+    /// Notes the places of the calls for the caller, who may run open ones in this turn. The time of the loop is not theirs.
+    fn note_open(&self, answer: &ChatResponse) {
+        let blocks = answer.tool_calls().map(|(block, _)| block).collect();
+        self.request.turn.facts(|facts| (facts.call_blocks, facts.nested_bounds) = (blocks, None));
     }
 
     /// Returns those of the open calls that a person may decide about: their tools are known, and not client-side.
@@ -72,6 +79,7 @@ impl LoopRun {
         let reason = answer.finish().reason.clone();
         let messages: Vec<_> = nonempty(answer).into_iter().collect();
         self.record(answer.round(), Step::End(TurnEnd::Completed(reason.clone())), messages).await?;
+        self.note_open(answer);
         let open: HashSet<_> = answer.open_calls().map(|(block, _)| block).collect();
         let mut chunks = withheld(answer, self.filter(answer.round()), &open);
         self.finalize(LoopEnd::Finished(reason));

@@ -621,9 +621,12 @@ impl EditedAnswers {
             for call in edited.tool_calls().filter(|_| !is_last) {
                 let is_of_call =
                     |result: &&&Message| result.tool_result().is_some_and(|result| result.call_id == call.id);
-                list.push(
-                    results.iter().find(is_of_call).map_or_else(|| not_run(call), |result| (*result).clone()),
-                );
+                match results.iter().find(is_of_call) {
+                    Some(result) => list.push((*result).clone()),
+                    // It is for the caller, beside calls that ran.
+                    None if message.tool_calls().any(|own| own.id == call.id) => {}
+                    None => list.push(not_run(call)),
+                }
             }
         }
         list

@@ -33,8 +33,8 @@ const VALID: Clause = Clause {
 const EQUAL: Clause = Clause {
     law: "law M4",
     rule: "memory inside the tool loop and memory outside it have the same transcript",
-    remedy: "place an advisor that changes messages or answers inside memory (`Placement::inside_memory`), \
-             or declare `EditsAnswers`, `EditsRequests`, `AnswersItself` or `AsksAgain`",
+    remedy: "place an advisor that changes messages or answers inside memory (a `Placement` with the role \
+             `AdvisorRole::InsideMemory`), or declare `EditsAnswers`, `EditsRequests`, `AnswersItself` or `AsksAgain`",
 };
 const REMEMBERED: Clause = Clause {
     law: "law S4",

@@ -182,7 +182,8 @@ fn hash_json(hash: &mut Sha256, value: &Value) {
 ///
 /// A refused call is answered with an error that names the position. Numbers must be as JSON writes them: `"03"`,
 /// `" 3"` and `"3.0"` for an integer are refused, as is `"True"`. Converted arguments must fit the whole schema.
-/// Only the tool sees the conversion: the call is stored and sent as the model wrote it.
+/// Only the tool sees the conversion: the call is stored and sent as the model wrote it. Nothing inside a tuple, such as
+/// `prefixItems`, is corrected.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Leniency {

@@ -85,8 +85,9 @@ impl Progress {
         Self(None)
     }
 
-    /// Creates a progress and its receiver; at most `capacity` reports are buffered. A run whose receiver is dropped is
-    /// [cancelled](ToolInvocation::is_cancelled).
+    /// Creates a progress and its receiver. Keep the receiver and drain it while the tool runs: a run whose receiver is
+    /// dropped is [cancelled](ToolInvocation::is_cancelled), and beyond `capacity` reports that nobody has received, a
+    /// tool that reports waits.
     #[must_use]
     pub fn channel(capacity: usize) -> (Self, mpsc::Receiver<Part>) {
         let (sender, receiver) = mpsc::channel(capacity.max(1));
@@ -96,7 +97,7 @@ impl Progress {
     /// Reports progress, and waits while the buffer is full. Without a receiver the report is lost.
     pub async fn report(&self, part: impl Into<Part> + Send) {
         if let Some(sender) = &self.0 {
-            // When a turn is dropped, the receiver is dropped first and the tool right after it.
+            // Without a receiver, the run was dropped, and this is left of it: a task or a thread of the tool.
             let _ = sender.send(part.into()).await;
         }
     }

@@ -3,8 +3,8 @@
 
 use advisor_core::{FinishReason, Message, Role, TurnEnd, TurnId};
 use advisor_fuzz::{Script, log, turns};
-use chat_memory_advisor::{repair};
 use advisor_testkit::{TranscriptError, validate_transcript};
+use chat_memory_advisor::repair;
 use conversation_store::{Entry, EntryKind};
 use libfuzzer_sys::fuzz_target;
 

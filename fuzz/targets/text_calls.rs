@@ -9,9 +9,7 @@ use advisor_testkit::split::random_splits;
 use libfuzzer_sys::fuzz_target;
 use serde_json::json;
 use text_tool_calls::segments::SegmentHandler;
-use text_tool_calls::{
-    ParserError, ParserEvent, ParserLimits, TextCallParser, TextFormat, TextTools,
-};
+use text_tool_calls::{ParserError, ParserEvent, ParserLimits, TextCallParser, TextFormat, TextTools};
 
 fuzz_target!(|script: &[u8]| {
     let mut script = Script::new(script);

@@ -11,9 +11,9 @@ use advisor_core::{
     ChatClient, ConversationKey, ErrorKind, FinishReason, Message, MessageList, Phase, Role, ToolDefinition,
 };
 use advisor_fuzz::{Script, log, wait_for};
+use advisor_testkit::validate_transcript;
 use advisor_testkit::{Answer, ScriptedModel};
 use chat_memory_advisor::{ApproximateTokens, ChatMemoryAdvisor, OnOverflow, TokenCounter, Window, repair};
-use advisor_testkit::validate_transcript;
 use conversation_store::{
     Batch, BatchKey, ConversationStore, Entry, EntryId, InMemoryStore, NewEntry, Version,
 };

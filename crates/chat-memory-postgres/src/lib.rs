@@ -6,10 +6,11 @@ mod failure;
 mod migrations;
 mod opening;
 mod rows;
+mod schema;
 mod statements;
 mod store;
 
 /// The pool crate of [`PostgresStore::from_pool`], in the version that this crate uses.
 pub use deadpool_postgres;
-pub use opening::SetupError;
+pub use schema::SetupError;
 pub use store::PostgresStore;

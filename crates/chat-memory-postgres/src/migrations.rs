@@ -3,7 +3,7 @@
 use deadpool_postgres::{Client, Transaction};
 
 use crate::failure::before_sending;
-use crate::opening::{Schema, SetupError};
+use crate::schema::{Schema, SetupError};
 
 /// The n-th migration leads to version n. A released migration never changes; a new one follows it.
 const MIGRATIONS: &[&str] = &[

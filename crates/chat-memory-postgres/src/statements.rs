@@ -1,6 +1,6 @@
 //! `Statements`: the text of every SQL statement that the store sends.
 
-use crate::opening::Schema;
+use crate::schema::Schema;
 
 /// The statements of the store, with the schema's name filled in.
 pub(crate) struct Statements {

@@ -18,8 +18,8 @@ use tokio_postgres::{Error, Row};
 use crate::failure::{
     before_sending, ends_connection, from_pool, from_reading, from_statement, lasting, lost_a_race,
 };
-use crate::opening::Schema;
 use crate::rows::{Columns, column, number, outcome, range, snapshot, tips};
+use crate::schema::Schema;
 use crate::statements::Statements;
 
 /// A store of conversations in a PostgreSQL database. Clones share the connection pool.

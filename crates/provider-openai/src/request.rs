@@ -12,7 +12,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use advisor_core::{ChatRequest, Result, Text};
+use advisor_core::{Block, ChatRequest, ProviderData, Result, Text};
 use bytes::Bytes;
 use provider_http::names::WireNames;
 
@@ -25,6 +25,13 @@ struct ChatForm {
     profile: Arc<Profile>,
     /// The format name of data that goes back to this server.
     format: Text,
+}
+
+impl ChatForm {
+    /// Returns the data that this server attached to a block.
+    fn own_data<'a>(&self, block: &'a Block) -> impl Iterator<Item = &'a ProviderData> {
+        block.provider_data().iter().filter(|data| data.format == self.format)
+    }
 }
 
 /// The settings of a model that its requests depend on.

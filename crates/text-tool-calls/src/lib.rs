@@ -7,6 +7,7 @@ mod advisor;
 mod entities;
 mod format;
 mod parser;
+mod prompt;
 pub mod segments;
 mod string_fields;
 mod tools;

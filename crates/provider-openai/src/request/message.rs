@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use advisor_core::{Block, BlockContent, Message, MessageContent, ProviderData, ToolCall};
+use advisor_core::{Block, BlockContent, Message, MessageContent, ToolCall};
 use provider_http::json::arguments::{self, fields_that_go_back};
 use provider_http::media::stand_in;
 use provider_http::names::{IdRule, WireNames};
@@ -151,7 +151,7 @@ fn audio(blocks: &[Block], form: &ChatForm) -> Option<Value> {
 /// Returns the server's data of each audio in an answer.
 fn audios<'a>(blocks: &'a [Block], form: &ChatForm) -> impl Iterator<Item = &'a Value> {
     blocks.iter().flat_map(|block| match block.content() {
-        BlockContent::Media(_) => own_data(block, form).filter_map(|data| data.value.get(AUDIO)).collect(),
+        BlockContent::Media(_) => form.own_data(block).filter_map(|data| data.value.get(AUDIO)).collect(),
         BlockContent::Opaque(opaque) if opaque.format == form.format && opaque.name == *AUDIO => {
             vec![&opaque.value]
         }
@@ -174,7 +174,7 @@ fn written_call(block: &Block, call: &ToolCall, form: &ChatForm, wire: &WireName
     let mut extras = Map::new();
     if form.profile.echoes_call_data {
         // Of a repeated field the last value counts.
-        extras.extend(own_data(block, form).filter_map(|data| data.value.as_object().cloned()).flatten());
+        extras.extend(form.own_data(block).filter_map(|data| data.value.as_object().cloned()).flatten());
     }
     let mut function = match extras.remove("function") {
         Some(Value::Object(extras)) => fields_that_go_back(extras),
@@ -187,9 +187,4 @@ fn written_call(block: &Block, call: &ToolCall, form: &ChatForm, wire: &WireName
     fields.insert("type".to_owned(), "function".into());
     fields.insert("function".to_owned(), Value::Object(function));
     Value::Object(fields)
-}
-
-/// Returns the data that this server attached to a block.
-pub(super) fn own_data<'a>(block: &'a Block, form: &ChatForm) -> impl Iterator<Item = &'a ProviderData> {
-    block.provider_data().iter().filter(|data| data.format == form.format)
 }

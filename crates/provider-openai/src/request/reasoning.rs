@@ -7,7 +7,6 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::ChatForm;
-use super::message::own_data;
 use crate::profile::ReasoningEcho;
 use crate::wire::REASONING_DETAILS;
 use provider_http::json::arguments::fields_that_go_back;
@@ -51,7 +50,7 @@ fn text(blocks: &[Block]) -> String {
 
 /// Joins the pieces of reasoning details into whole details.
 fn details(blocks: &[Block], form: &ChatForm) -> Vec<Value> {
-    let data = blocks.iter().flat_map(|block| own_data(block, form));
+    let data = blocks.iter().flat_map(|block| form.own_data(block));
     let pieces = data.filter_map(|data| data.value.get(REASONING_DETAILS)?.as_array()).flatten();
     let mut details = Details::default();
     pieces.filter_map(Value::as_object).for_each(|piece| details.add(piece));

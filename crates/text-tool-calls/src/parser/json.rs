@@ -3,19 +3,17 @@
 use std::ops::Range;
 
 use super::scan::{Scan, space_within};
-use super::steps;
-use super::syntax::Opening;
 use crate::string_fields::decoded;
 use crate::tools::TextTools;
 
 /// The bytes at the start of JSON in which its first key must be.
-const MAX_HEAD: usize = 64;
+pub(super) const MAX_HEAD: usize = 64;
 /// The depth of objects around the name and the arguments of a call.
 const MAX_DEPTH: usize = 3;
 
 /// The meaning of a member of an object around a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Key {
+pub(super) enum Key {
     Name,
     /// The name of the tool, or an object with the call in it.
     Call,
@@ -43,24 +41,7 @@ impl From<&str> for Key {
     }
 }
 
-/// Looks at the first key of a text that begins with a bracket. Returns `None` if there may be calls in it.
-pub(super) fn decided_by_head(text: &str) -> Option<Opening> {
-    let window = text.get(..text.floor_char_boundary(MAX_HEAD)).unwrap_or_default();
-    let is_full = window.len() < text.len();
-    // No object, and no list of objects.
-    let other = |rest: &str| if rest.is_empty() && !is_full { Opening::Undecided } else { Opening::No(1) };
-    let object = without_space(window.strip_prefix('[').unwrap_or(window));
-    let Some(members) = object.strip_prefix('{').map(without_space) else { return Some(other(object)) };
-    let Some(key) = members.strip_prefix('"') else { return Some(other(members)) };
-    steps::count(key.len());
-    match key.split_once('"').map(|(key, _)| Key::from(key)) {
-        None if !is_full => Some(Opening::Undecided),
-        None | Some(Key::Unknown) => Some(Opening::Data),
-        Some(_) => None,
-    }
-}
-
-fn without_space(text: &str) -> &str {
+pub(super) fn without_space(text: &str) -> &str {
     text.get(space_within(text, MAX_HEAD)..).unwrap_or_default()
 }
 

@@ -237,7 +237,7 @@ impl Candidate {
     }
 
     fn json(&mut self, text: &str, tail: Tail, tools: &TextTools) -> Opening {
-        if let Some(decided) = json::decided_by_head(text) {
+        if let Some(decided) = decided_by_head(text) {
             return decided;
         }
         let end = self.scan.json(text);
@@ -429,4 +429,21 @@ fn name_in(id: &str) -> &str {
 
 fn or_unnamed(name: &str) -> &str {
     if name.trim().is_empty() { ToolCall::UNNAMED } else { name.trim() }
+}
+
+/// Looks at the first key of a text that begins with a bracket. Returns `None` if there may be calls in it.
+fn decided_by_head(text: &str) -> Option<Opening> {
+    let window = text.get(..text.floor_char_boundary(json::MAX_HEAD)).unwrap_or_default();
+    let is_full = window.len() < text.len();
+    // No object, and no list of objects.
+    let other = |rest: &str| if rest.is_empty() && !is_full { Opening::Undecided } else { Opening::No(1) };
+    let object = json::without_space(window.strip_prefix('[').unwrap_or(window));
+    let Some(members) = object.strip_prefix('{').map(json::without_space) else { return Some(other(object)) };
+    let Some(key) = members.strip_prefix('"') else { return Some(other(members)) };
+    steps::count(key.len());
+    match key.split_once('"').map(|(key, _)| json::Key::from(key)) {
+        None if !is_full => Some(Opening::Undecided),
+        None | Some(json::Key::Unknown) => Some(Opening::Data),
+        Some(_) => None,
+    }
 }

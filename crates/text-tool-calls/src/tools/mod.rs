@@ -1,18 +1,13 @@
-//! `TextTools`: the tools whose calls are in a text, with their short forms (`ToolForm`): described for a prompt, and looked up by
-//! the parser.
+//! `TextTools`: the tools whose calls are in a text, with their short forms (`ToolForm`).
 
-mod call;
-mod example;
 pub(crate) mod schema;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use advisor_core::{Text, ToolCall, ToolDefinition, described_schema};
-use serde_json::{Value, json};
+use advisor_core::{Text, ToolDefinition};
 
 use self::schema::Schema;
-use crate::format::PromptFormat;
 
 /// The tools whose calls are in a text, with their short forms. Cheap to clone.
 ///
@@ -44,29 +39,6 @@ struct Inner {
     forms: Vec<ToolForm>,
 }
 
-const INTRODUCTION: &str = "\
-# Tools
-
-You can call the tools below. To call one, write a block exactly as in its example, with your own values. \
-Text may stand before the block. Write one block per call; several blocks are several calls. \
-After the last block, end your message: the results come with the next one. Never write a result yourself.";
-
-const XML_RULES: &str = "\
-Write each element of a list as an `<item>`, and each member of an object as an `<arg>` with its name:
-
-<arg name=\"names\">
-<item>first</item>
-<item>second</item>
-</arg>
-
-Write `&lt;` for `<` and `&amp;` for `&` in values.";
-
-const JSON_RULES: &str = "Write nothing but valid JSON in the block.";
-
-const SENTINEL_RULES: &str = "\
-The start marker has a JSON object with the name of the tool; the text up to the end marker is a JSON object with the \
-arguments, unless the example shows otherwise.";
-
 impl TextTools {
     /// Collects these tools. `write_file`, `edit_file` and `run_bash` have short forms.
     pub fn new<'a>(definitions: impl IntoIterator<Item = &'a ToolDefinition>) -> Self {
@@ -96,66 +68,9 @@ impl TextTools {
         self
     }
 
-    /// Returns the description of the tools for a prompt: the rules, and each tool with its arguments and examples. Empty
-    /// without tools.
-    #[must_use]
-    pub fn describe(&self, format: PromptFormat) -> String {
-        if self.is_empty() {
-            return String::new();
-        }
-        let rules = match format {
-            PromptFormat::Xml => self.xml_rules(),
-            PromptFormat::Json => JSON_RULES.to_owned(),
-            PromptFormat::Sentinel => SENTINEL_RULES.to_owned(),
-        };
-        let mut parts = vec![INTRODUCTION.to_owned(), rules];
-        for definition in &self.0.definitions {
-            parts.push(format!("## {}\n\n{}", definition.name, described(definition)));
-            parts.push(self.examples(format, definition));
-        }
-        parts.join("\n\n")
-    }
-
-    /// Returns the rules of XML, with the exceptions for texts that are read unchanged.
-    fn xml_rules(&self) -> String {
-        let mut rules = XML_RULES.to_owned();
-        for form in self.forms() {
-            let exception = match &form.body_text {
-                BodyText::Value => continue,
-                BodyText::Verbatim(Some((start, end))) => {
-                    format!("Text between `{start}` and `{end}` is an exception")
-                }
-                BodyText::Verbatim(None) => {
-                    format!("The argument `{}` of `{}` is an exception", form.body, form.tool)
-                }
-            };
-            rules.push_str(&format!("\n{exception}: write it unchanged, with each `<` and `&` as it is."));
-        }
-        rules
-    }
-
-    /// Returns one example with the required arguments, and another with all, if there are others.
-    fn examples(&self, format: PromptFormat, definition: &ToolDefinition) -> String {
-        let [basic, all] = [false, true].map(|all| example::arguments(definition, all));
-        let mut text = format!("Example:\n\n{}", self.call(format, &definition.name, &basic.to_string()));
-        if all != basic {
-            text.push_str("\n\nExample with optional arguments:\n\n");
-            text.push_str(&self.call(format, &definition.name, &all.to_string()));
-        }
-        text
-    }
-
-    /// Writes a call in this format; `arguments` is the text of a JSON object. Other text is written unchanged.
-    ///
-    /// The parser reads the same arguments in it. In XML, arguments that elements would change are written as JSON.
-    #[must_use]
-    pub fn call(&self, format: PromptFormat, name: &str, arguments: &str) -> String {
-        let arguments = if ToolCall::gives_none(arguments) { "{}" } else { arguments.trim() };
-        match format {
-            PromptFormat::Xml => call::in_xml(name, arguments, self),
-            PromptFormat::Json => call::in_json(name, arguments),
-            PromptFormat::Sentinel => call::in_sentinel(name, arguments, self),
-        }
+    /// Returns the tools in their order.
+    pub(crate) fn definitions(&self) -> &[ToolDefinition] {
+        &self.0.definitions
     }
 
     pub(crate) fn contains(&self, name: &str) -> bool {
@@ -185,22 +100,6 @@ impl TextTools {
         let definition = self.0.places.get(tool).and_then(|place| self.0.definitions.get(*place));
         definition.map_or_else(Schema::none, |definition| Schema::new(&definition.parameters))
     }
-}
-
-/// Returns the description of one tool and its arguments, as a JSON object.
-///
-/// It has the schema of the arguments without each `$schema` and `title`, which repeat what the model knows. A `format`
-/// stays where a text is meant: `date-time` tells how to write it. The format of a number is left out: `uint32` and
-/// `double` are types of a program, and the bounds of the number are in `minimum` and `maximum`.
-fn described(definition: &ToolDefinition) -> String {
-    let parameters = match &definition.parameters {
-        Value::Null => json!({"type": "object"}),
-        schema => described_schema(schema),
-    };
-    json!({
-        "name": definition.name, "description": definition.description, "parameters": parameters,
-    })
-    .to_string()
 }
 
 /// The short form of a tool: an element of the tool's name whose text is one argument.

@@ -4,11 +4,11 @@ use advisor_core::json::{MOST_VALUES, values};
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 
-use super::{BodyText, TextTools, ToolForm};
 use crate::entities::encoded;
 use crate::format::TextFormat;
 use crate::parser::TextCallParser;
 use crate::parser::event::{ParserEvent, ParserLimits};
+use crate::tools::{BodyText, TextTools, ToolForm};
 
 /// Writes a call as an element. Arguments that elements would change are written as JSON.
 pub(super) fn in_xml(name: &str, arguments: &str, tools: &TextTools) -> String {

@@ -3,7 +3,7 @@
 use advisor_core::ToolDefinition;
 use serde_json::{Map, Value, json};
 
-use super::schema::Schema;
+use crate::tools::schema::Schema;
 
 /// The depth of an example.
 const MAX_DEPTH: usize = 4;

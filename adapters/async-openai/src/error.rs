@@ -4,7 +4,7 @@ use advisor_core::{Error, ErrorKind, text_with_sources};
 use async_openai::config::Config;
 use async_openai::error::{ApiErrorResponse, OpenAIError, StreamError};
 use provider_http::failure::Report;
-use provider_http::redaction::Redaction;
+use provider_http::redaction::{Redaction, ServerWords};
 use serde_json::Value;
 
 /// The most bytes kept of the text of an error.
@@ -85,7 +85,7 @@ impl Failures {
         let (status, said) = (error.status_code.as_u16(), error.api_error);
         // The body of a status above 499 is not read by the client.
         let mut report = if said.r#type.is_none() { report_in(&said.message) } else { Report::default() };
-        if report.message.is_empty() {
+        if report.message == ServerWords::default() {
             report.message = said.message.into();
         }
         report.kind = said.r#type.map(Into::into).or(report.kind);

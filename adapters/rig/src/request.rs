@@ -31,7 +31,6 @@ pub(crate) struct Prepared {
 /// # Errors
 /// Of kind `Configuration` if rig has no field for an option.
 pub(crate) fn prepared(request: &ChatRequest, format: &str) -> Result<Prepared> {
-    let messages = request.messages.iter();
     let wire = WireNames::new(request, IDS, NAMES, &[]);
     let mut prompt = CompletionRequest::new("");
     prompt.chat_history = Form::new(&wire, format, &request.messages).messages(&request.messages)?;

@@ -9,8 +9,7 @@
 //! baseline for this combination, the program says so. With `-- --save` the counts become the baseline. Other
 //! words select the cases whose names contain them: `-- "tool loop"`.
 //!
-//! Beside that, reading a wire format may take at most a number of times the instructions of another one, whatever
-//! the baseline is (`advisor_benches::BOUNDS`).
+//! Beside that, an event of a wire format and a chunk of a turn have bounds, whatever the baseline is.
 
 #![allow(
     clippy::panic,
@@ -25,7 +24,7 @@ use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
-use advisor_benches::{BOUNDS, Bound, Case, Work, instructions, is_required};
+use advisor_benches::{Case, Work, instructions, is_required};
 
 /// The factor above the baseline that counts as a failure, and the smallest differences that do, since counts
 /// vary by chance.
@@ -61,7 +60,12 @@ fn main() -> ExitCode {
     println!("{:<46} {:>14} {:>12}  {:<8} baseline", "", "instructions", "allocations", "each");
     let counted: Vec<_> =
         cases.iter().map(|case| (case.name.clone(), baseline.compare(case, count(case)))).collect();
-    let is_bounded = baseline.is_within_bounds(&counted);
+    let above = |(name, (counts, _)): &&(String, (Counts, bool))| counts.instructions > most(name);
+    let above: Vec<_> = counted.iter().filter(above).map(|(name, _)| (name, most(name))).collect();
+    for (name, most) in &above {
+        println!("{name}: more than {most} instructions");
+    }
+    let is_bounded = above.is_empty();
     if !save.is_empty() && is_bounded {
         baseline.write(counted.into_iter().map(|(name, (counts, _))| (name, counts)));
         return ExitCode::SUCCESS;
@@ -70,6 +74,17 @@ fn main() -> ExitCode {
         ExitCode::FAILURE
     } else {
         ExitCode::SUCCESS
+    }
+}
+
+/// The most instructions that a unit of a case may take.
+fn most(case: &str) -> f64 {
+    match case {
+        "turn, memory, tool loop, three that look" => 2_400.0,
+        // No event is like the one before.
+        "read, no two alike" => 5_600.0,
+        _ if case.starts_with("read, ") => 5_000.0,
+        _ => f64::INFINITY,
     }
 }
 
@@ -160,24 +175,6 @@ impl Baseline {
             case.name, case.unit
         );
         (now, remark.is_empty())
-    }
-
-    /// Returns whether no case takes more than its bound allows. A measure that was not counted now has the count of
-    /// the baseline.
-    fn is_within_bounds(&self, counted: &[(String, (Counts, bool))]) -> bool {
-        let now =
-            |name: &str| counted.iter().find(|(other, _)| other == name).map(|(_, (counts, _))| *counts);
-        let is_kept = |bound: &Bound| {
-            let measured = now(bound.measure).or_else(|| self.counts.get(bound.measure).copied());
-            let (Some(counts), Some(measured)) = (now(bound.case), measured) else { return true };
-            let (has, most) = (counts.instructions, bound.most(measured.instructions));
-            if has > most {
-                let Bound { case, measure, times } = bound;
-                println!("{case}: {has:.0} instructions, and {times} times `{measure}` is {most:.0}");
-            }
-            has <= most
-        };
-        BOUNDS.iter().filter(|bound| !is_kept(bound)).count() == 0
     }
 
     /// Returns whether the baseline has counts of cases that no longer exist.

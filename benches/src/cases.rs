@@ -2,7 +2,6 @@
 
 mod answers;
 mod appends;
-mod bounds;
 mod gemini;
 mod messages;
 mod policies;
@@ -10,8 +9,6 @@ mod text_calls;
 mod turns;
 
 use std::fmt;
-
-pub use bounds::{BOUNDS, Bound};
 
 /// The measured work. Its inputs exist before it starts, and it drops its results.
 pub type Work = Box<dyn FnOnce()>;

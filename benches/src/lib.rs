@@ -19,7 +19,7 @@ mod shapes;
 mod transport;
 
 pub use callgrind::{instructions, is_required};
-pub use cases::{BOUNDS, Bound, Case, Work, all};
+pub use cases::{Case, Work, all};
 pub use recording::{Recording, Replay};
 pub use shapes::Shape;
 pub use transport::InMemory;

@@ -14,7 +14,7 @@ use std::time::Instant;
 use advisor_chain::memory::repair;
 use advisor_chain::tools::PendingCall;
 use advisor_conformance::crash::{
-    AwaitPoint, CrashDriver, Event, Fault, Injection, Leaves, Scenario, TurnRun, with_leases,
+    AwaitPoint, CrashDriver, Event, Fault, Injection, Leaves, Operation, Scenario, TurnRun, with_leases,
 };
 use advisor_tests::prelude::*;
 
@@ -85,7 +85,8 @@ async fn law_k4_m6_point_pairs_of_short_turns_memory_outside() {
 
 async fn long_pairs(memory: Phase) {
     let (start, mut cases) = (Instant::now(), 0);
-    let faults: Vec<_> = DROP_OR_KILL.into_iter().chain(Fault::FAILURES).collect();
+    let faults: Vec<_> =
+        DROP_OR_KILL.into_iter().chain(Fault::ALL.into_iter().filter(|fault| !fault.is_stop())).collect();
     for (scenario, first) in [
         (Scenario::ROUNDS, faults.as_slice()),
         (Scenario::DIRECT, &faults),
@@ -151,11 +152,12 @@ async fn law_k4_m6_every_point_and_pair_of_leased_turns() {
         }
         let mut slow = driver_with_leases(Scenario::SLOW, memory);
         let await_points = slow.await_points().await;
-        assert_eq!(count(&await_points, AwaitPoint::BeforeRenewal), 1, "{await_points:?}");
+        assert_eq!(count(&await_points, AwaitPoint::Before(Operation::Renew)), 1, "{await_points:?}");
         cases += slow.every_point(&Fault::ALL).await;
         let plain = || driver_with_leases(Scenario::PLAIN, memory);
+        let stops: Vec<_> = Fault::ALL.into_iter().filter(|fault| fault.is_stop()).collect();
         cases += plain().every_pair_of_points(&Fault::ALL, &DROP_OR_KILL).await;
-        cases += plain().every_pair_in_a_turn(&Fault::ALL, &Fault::STOPS).await;
+        cases += plain().every_pair_in_a_turn(&Fault::ALL, &stops).await;
         tell("every point with leases", memory, cases, 12_500, start);
     }
 }
@@ -275,8 +277,10 @@ async fn law_k2_dropped_turn_leaves_store_state_near_that_point() {
                     whole.await_points[..=point],
                     "the same points every time"
                 );
-                let begun = batches[..count(&injected.await_points, AwaitPoint::BeforeAppend)].concat();
-                let done = batches[..count(&injected.await_points, AwaitPoint::AfterAppend)].concat();
+                let begun =
+                    batches[..count(&injected.await_points, AwaitPoint::Before(Operation::Append))].concat();
+                let done =
+                    batches[..count(&injected.await_points, AwaitPoint::After(Operation::Append))].concat();
                 let log = kinds(&injected);
                 assert!(log == begun || log == done, "{scenario:?} {memory:?} {injection:?}: {log:?}");
             }

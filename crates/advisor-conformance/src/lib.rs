@@ -25,12 +25,16 @@
 //! tokio.opt-level = 1
 //! ```
 
+#![allow(missing_debug_implementations, reason = "nobody prints the parts of a suite")]
+
 #[cfg(feature = "advisor")]
 pub mod advisor;
 #[cfg(feature = "crash")]
 pub mod crash;
 #[cfg(feature = "provider")]
 pub mod provider;
+#[cfg(any(feature = "advisor", feature = "provider"))]
+mod run;
 #[cfg(any(feature = "advisor", feature = "crash"))]
 mod sent;
 #[cfg(feature = "store")]

@@ -51,7 +51,7 @@ impl Turn {
     /// Killed while the store appends.
     fn in_flight(&self) -> impl Iterator<Item = Case> {
         let places = self.places.iter().enumerate();
-        let appends = places.filter(|(_, place)| *place == "BeforeAppend");
+        let appends = places.filter(|(_, place)| *place == "Before(Append)");
         appends.flat_map(move |(point, _)| {
             let moments = IN_FLIGHT.into_iter().enumerate();
             moments.map(move |(nth, after)| {

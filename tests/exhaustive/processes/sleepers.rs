@@ -79,8 +79,8 @@ fn sleep_at_every_point(what: &str, place: Option<Place>, refusal: &str) {
 fn holding(places: &[String]) -> Range<usize> {
     let first = |name| places.iter().position(|place| place == name);
     let last = |name| places.iter().rposition(|place| place == name);
-    let from = first("AfterLease").or_else(|| first("AfterAppend"));
-    from.unwrap()..last("AfterAppend").unwrap()
+    let from = first("After(Acquire)").or_else(|| first("After(Append)"));
+    from.unwrap()..last("After(Append)").unwrap()
 }
 
 /// Puts a process to sleep, runs the next turn in another one, and wakes the first. Returns its outcome.

@@ -3,9 +3,10 @@
 use advisor_core::{ErrorKind, Usage};
 
 use super::inside::{COUNTED, Inside, Work};
-use super::reading::{Reader, Run, request};
+use super::reading::{Reader, read, request};
 use super::script::{Cut, End, Pace, Script};
 use super::subject::{Clause, Declaration, Subject};
+use crate::run::Run;
 
 const WORK_FIRST: Clause = Clause {
     law: "law O1",
@@ -38,7 +39,7 @@ pub async fn law_o1_inner_work_ends_before_completion(subject: &Subject) {
                         journal.record(format!("outside: completed, with {} inner streams", live.live()));
                     }
                 }));
-                let run = Run::read(subject, watched).await;
+                let run = read(subject, watched).await;
                 check_work(subject, &inside, script.name);
                 check_response(subject, &inside, &run);
             }
@@ -83,7 +84,7 @@ pub async fn law_o5_failure_of_inner_work_arrives(subject: &Subject) {
             let answer = script.answer(&script.deltas(Cut::Every(5)), Pace::AtOnce, &End::Finish);
             let inside = Inside::new(subject, answer).with_work(Work::Fails(ErrorKind::NotPersisted));
             let items = reader.open(&subject.chain(inside.clone()), request(subject, "one"));
-            let run = Run::read(subject, items).await;
+            let run = read(subject, items).await;
             let failed = inside.journal().count("inner work begins *") > 0;
             let arrived = run.end.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotPersisted);
             if failed && !arrived {

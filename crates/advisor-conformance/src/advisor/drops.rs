@@ -4,7 +4,7 @@ use futures::StreamExt;
 use tokio::runtime::Handle;
 
 use super::inside::{Inside, Work};
-use super::reading::{Items, Reader, Run, let_others_run, ready_items, request, within};
+use super::reading::{Items, Reader, let_others_run, read, ready_items, request, within};
 use super::script::{Cut, End, Pace, Script};
 use super::subject::{Clause, Subject};
 use advisor_testkit::Gate;
@@ -23,7 +23,7 @@ pub async fn law_k2_dropped_answer_leaves_nothing(subject: &Subject) {
         for reader in Reader::ALL {
             for pace in Pace::READY {
                 let whole = || Inside::new(subject, script.answer(&deltas, pace, &End::Finish));
-                let count = Run::read(subject, open(subject, &whole(), reader)).await.chunks.len();
+                let count = read(subject, open(subject, &whole(), reader)).await.chunks.len();
                 // The last time, the answer is read to its end.
                 for chunks in 0..=count + 1 {
                     let inside = whole();

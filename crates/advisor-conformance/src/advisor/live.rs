@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 use std::future::poll_fn;
 use std::task::Poll;
 
-use advisor_core::{Block, BlockContent, BlockId, Chunk, ChunkFold, Delta};
+use advisor_core::{Block, BlockContent, BlockId, Chunk, Delta};
 use futures::StreamExt;
 
 use super::inside::Inside;
-use super::reading::{Items, Reader, Run, later_chunks, request, within};
+use super::reading::{Items, Reader, later_chunks, read, request, within};
 use super::script::{Cut, End, Pace, Script};
 use super::subject::{Clause, Declaration, Subject};
+use crate::run::fold;
 use advisor_testkit::Gate;
 
 const PASSES: Clause = Clause {
@@ -116,7 +117,7 @@ impl Beginning<'_> {
 
     /// Compares the chunks so far with the outcome if the answer ended here.
     async fn check_held_back(&self, seen: &[Chunk], out: &[Chunk]) {
-        let ended = Run::read(self.subject, self.open(&self.inside(&End::Finish))).await;
+        let ended = read(self.subject, self.open(&self.inside(&End::Finish))).await;
         if ended.end.is_err() {
             return;
         }
@@ -150,12 +151,6 @@ pub(super) fn first_difference(seen: &[Chunk], out: &[Chunk]) -> Option<(String,
         .map(|place| (seen.get(place), out.get(place)))
         .find(|(seen, out)| seen != out)
         .map(|(seen, out)| (word(seen), word(out)))
-}
-
-pub(super) fn fold(chunks: &[Chunk]) -> ChunkFold {
-    let mut fold = ChunkFold::new();
-    chunks.iter().for_each(|chunk| fold.push(chunk));
-    fold
 }
 
 fn closed(chunk: &Chunk) -> Option<BlockId> {

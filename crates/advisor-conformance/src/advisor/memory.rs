@@ -11,10 +11,11 @@ use futures::StreamExt;
 use tool_call_advisor::{ToolCallAdvisor, ToolCallStreaming};
 
 use super::inside::Inside;
-use super::reading::{Run, tools, within};
+use super::reading::{read, tools, within};
 use super::script::{Cut, End, LAST, Pace, Script};
 use super::subject::{Clause, Declaration, Subject};
-use super::whole::{check_chunks, said, written};
+use super::whole::{check_chunks, said};
+use crate::sent::written;
 use advisor_testkit::Answer;
 
 /// The turns of a conversation.
@@ -99,7 +100,7 @@ impl<'a> Conversation<'a> {
 
     async fn answer(&self, turn: &str, clause: Clause) -> ChatResponse {
         let (subject, position) = (self.subject, self.position);
-        let run = Run::read(subject, self.turn(turn).boxed()).await;
+        let run = read(subject, self.turn(turn).boxed()).await;
         check_chunks(subject, &run, &format!("turn {turn} with memory {position:?}"));
         match run.end {
             Ok(response) => response,
@@ -126,7 +127,7 @@ impl<'a> Conversation<'a> {
             if defect.is_some() || begins_wrong {
                 self.subject.breaks(
                     VALID,
-                    format_args!("{defect:?} with memory {:?}, in:{}", self.position, written(&messages)),
+                    format_args!("{defect:?} with memory {:?}, in {}", self.position, written(&messages)),
                 );
             }
         }
@@ -158,7 +159,7 @@ impl<'a> Conversation<'a> {
             subject.breaks(
                 REMEMBERED,
                 format_args!(
-                    "with memory {position:?}, this was shown:{}\n  and this is remembered:{}",
+                    "with memory {position:?}, this was shown: {}\n  and this is remembered: {}",
                     written([shown.message()]),
                     written(remembered)
                 ),
@@ -203,7 +204,7 @@ fn check_equal(subject: &Subject, one: &Conversation<'_>, other: &Conversation<'
         subject.breaks(
             EQUAL,
             format_args!(
-                "the model receives other messages with memory {:?}:{}\n  than with memory {:?}:{}",
+                "the model receives other messages with memory {:?}: {}\n  than with memory {:?}: {}",
                 one.position,
                 written(of_one.iter().flatten()),
                 other.position,

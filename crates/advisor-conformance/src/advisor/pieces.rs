@@ -3,7 +3,7 @@
 use advisor_core::{Block, BlockId, ChatResponse, Finish};
 
 use super::inside::Inside;
-use super::reading::{Reader, Run, request};
+use super::reading::{Reader, read, request};
 use super::script::{Cut, End, Pace, Script};
 use super::subject::{Clause, Declaration, Subject};
 
@@ -47,7 +47,7 @@ pub async fn law_s5_any_pieces_give_the_same_response(subject: &Subject) {
 async fn outcome(subject: &Subject, script: &Script, cut: Cut, pace: Pace) -> Result<Answered, String> {
     let inside = Inside::new(subject, script.answer(&script.deltas(cut), pace, &End::Finish));
     let items = Reader::Advisor.open(&subject.chain(inside), request(subject, "one"));
-    let run = Run::read(subject, items).await;
+    let run = read(subject, items).await;
     run.end.map(|response| answered(&response)).map_err(|error| format!("{:?}: {error}", error.kind()))
 }
 

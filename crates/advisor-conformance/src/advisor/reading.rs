@@ -5,8 +5,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use advisor_core::{
-    AdvisorChain, ChatRequest, ChatResponse, Chunk, ConversationKey, Error, Message, Result, ToolDefinition,
-    ToolSet, Turn, TurnId,
+    AdvisorChain, ChatRequest, Chunk, ConversationKey, Message, Result, ToolDefinition, ToolSet, Turn, TurnId,
 };
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryFutureExt};
@@ -16,6 +15,7 @@ use tool_call_advisor::FnTool;
 
 use super::script::TOOL;
 use super::subject::{Clause, Subject};
+use crate::run::Run;
 
 /// The longest wait for anything. No wait of a correct advisor is near it.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -55,31 +55,10 @@ impl Reader {
     }
 }
 
-/// An answer that was read to its end.
-#[derive(Debug)]
-pub(super) struct Run {
-    /// The chunks before the completion or the error.
-    pub(super) chunks: Vec<Chunk>,
-    pub(super) end: Result<ChatResponse, Error>,
-}
-
-impl Run {
-    /// Reads an answer to its end. A `ChunkStream` has exactly one.
-    pub(super) async fn read(subject: &Subject, mut items: Items) -> Self {
-        let mut chunks = Vec::new();
-        loop {
-            let end = match within(subject, items.next()).await {
-                Some(Ok(Chunk::Completed(response))) => Ok(response),
-                Some(Ok(chunk)) => {
-                    chunks.push(chunk);
-                    continue;
-                }
-                Some(Err(error)) => Err(error),
-                None => subject.breaks(ENDS, "neither a completion nor an error"),
-            };
-            return Self { chunks, end };
-        }
-    }
+/// Reads an answer to its end.
+pub(super) async fn read(subject: &Subject, items: Items) -> Run {
+    let run = within(subject, Run::read(items)).await;
+    run.unwrap_or_else(|| subject.breaks(ENDS, "neither a completion nor an error"))
 }
 
 /// Waits for a future, and fails if it takes too long.

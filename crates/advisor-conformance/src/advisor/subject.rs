@@ -164,12 +164,3 @@ impl Subject {
         panic!("`{}` breaks {law}: {rule}\n  seen:  {seen}\n  to do: {remedy}", self.name)
     }
 }
-
-impl fmt::Debug for Subject {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Subject")
-            .field("name", &self.name)
-            .field("declared", &self.declared)
-            .finish_non_exhaustive()
-    }
-}

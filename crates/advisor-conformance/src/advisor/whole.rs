@@ -1,13 +1,13 @@
 //! Clauses about the form of an answer, and about the request to the model.
 
 use advisor_core::{Block, ChatResponse, Chunk, ErrorKind, FallbackModel, Message, Role};
-use advisor_testkit::StreamValidator;
 
 use super::inside::Inside;
-use super::live::{first_difference, fold};
-use super::reading::{Reader, Run, request};
+use super::live::first_difference;
+use super::reading::{Reader, read, request};
 use super::script::{Cut, End, Pace, Script};
 use super::subject::{Clause, Declaration, Subject};
+use crate::run::{Run, fold};
 use crate::sent::is_sent;
 
 const WELL_FORMED: Clause = Clause {
@@ -46,7 +46,7 @@ pub async fn law_s3_s4_chunks_fold_to_the_response(subject: &Subject) {
                 let answer = script.answer(&script.deltas(Cut::Every(5)), pace, &End::Finish);
                 let inside = Inside::new(subject, answer);
                 let items = reader.open(&subject.chain(inside.clone()), request(subject, "one"));
-                let run = Run::read(subject, items).await;
+                let run = read(subject, items).await;
                 check_form(subject, &run, script.name);
                 if !subject.declares(Declaration::EditsAnswers) && subject.asks_once() {
                     check_conserved(subject, &inside, &run, script.name);
@@ -62,12 +62,12 @@ pub async fn law_s3_s4_restarted_answers_are_well_formed(subject: &Subject) {
         let deltas = script.deltas(Cut::Every(5));
         let second = || Inside::new(subject, script.answer(&deltas, Pace::OneByOne, &End::Finish));
         let alone =
-            Run::read(subject, Reader::Advisor.open(&subject.chain(second()), request(subject, "one"))).await;
+            read(subject, Reader::Advisor.open(&subject.chain(second()), request(subject, "one"))).await;
         for void in (1..=deltas.len()).filter_map(|until| deltas.get(..until)) {
             let first = script.answer(void, Pace::OneByOne, &End::Fails(ErrorKind::Connection));
             let model = FallbackModel::new(Inside::new(subject, first)).with_fallback(second());
             let chain = subject.chain(model.with_restart_after_output());
-            let run = Run::read(subject, Reader::Advisor.open(&chain, request(subject, "one"))).await;
+            let run = read(subject, Reader::Advisor.open(&chain, request(subject, "one"))).await;
             check_form(subject, &run, "an answer after a void attempt");
             let (alone, restarted) = (contents(&alone), contents(&run));
             if alone != restarted {
@@ -103,7 +103,7 @@ pub async fn law_m2_model_receives_the_messages(subject: &Subject) {
     let asked = request(subject, "one");
     let sent = asked.messages.clone();
     let items = Reader::Advisor.open(&subject.chain(inside.clone()), asked);
-    Run::read(subject, items).await;
+    read(subject, items).await;
     let received: Vec<Vec<_>> = inside.prompts().iter().map(|prompt| said(prompt.messages.iter())).collect();
     let sent = said(sent.iter());
     let is_same = |received: &Vec<Message>| {
@@ -120,25 +120,10 @@ pub(super) fn said<'a>(messages: impl Iterator<Item = &'a Message>) -> Vec<Messa
     messages.filter(|message| message.role() != Role::System && !message.is_ephemeral()).cloned().collect()
 }
 
-/// Returns messages as lines.
-pub(super) fn written<'a>(messages: impl IntoIterator<Item = &'a Message>) -> String {
-    let line = |message: &Message| {
-        let calls: Vec<_> = message.tool_calls().map(|call| format!(" (call {})", call.id)).collect();
-        let result = message.tool_result().map(|result| format!(" (result of {})", result.call_id));
-        let marks = calls.concat() + &result.unwrap_or_default();
-        format!("\n    {:?}: {:?}{marks}", message.role(), message.text())
-    };
-    messages.into_iter().map(line).collect()
-}
-
 /// Checks that the chunks of an answer or a turn are well-formed.
 pub(super) fn check_chunks(subject: &Subject, run: &Run, what: &str) {
-    let mut validator = StreamValidator::new();
-    let completed = run.end.as_ref().ok().map(|response| Chunk::Completed(response.clone()));
-    for chunk in run.chunks.iter().chain(&completed) {
-        if let Err(violation) = validator.push(chunk) {
-            subject.breaks(WELL_FORMED, format_args!("{violation}, in {what}, at {chunk:?}"));
-        }
+    if let Some(violation) = run.violation() {
+        subject.breaks(WELL_FORMED, format_args!("{violation}, in {what}"));
     }
 }
 

@@ -8,29 +8,10 @@ pub enum AwaitPoint {
     Beginning,
     /// After the reader has received a chunk.
     Reader,
-    /// Before a store loads.
-    BeforeLoad,
-    /// After a store has loaded, before the caller learns of it.
-    AfterLoad,
-    /// Before a store appends.
-    BeforeAppend,
-    /// Before a store appends a batch that it has applied before. It reports success, even if others have
-    /// written since: no conflict can occur.
-    BeforeAppendAgain,
-    /// After a store has appended, before the caller learns of it.
-    AfterAppend,
-    /// Before a store grants a lease.
-    BeforeLease,
-    /// After a store has granted a lease, before the caller learns of it.
-    AfterLease,
-    /// Before a store renews a lease.
-    BeforeRenewal,
-    /// After a store has renewed a lease, before the caller learns of it.
-    AfterRenewal,
-    /// Before a store releases a lease.
-    BeforeLeaseEnds,
-    /// After a store has released a lease, before the caller learns of it.
-    AfterLeaseEnds,
+    /// Before an operation of a store.
+    Before(Operation),
+    /// After an operation of a store, before the caller learns of it.
+    After(Operation),
     /// The model was asked.
     Model,
     /// Before the model's next item, or its end.
@@ -45,6 +26,25 @@ pub enum AwaitPoint {
     Other(&'static str),
 }
 
+/// An operation of a store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Operation {
+    /// Reads entries or branches.
+    Load,
+    /// Appends a batch.
+    Append,
+    /// Appends a batch that was applied before. It reports success, even if others have written since: no conflict
+    /// can occur.
+    AppendAgain,
+    /// Grants a lease.
+    Acquire,
+    /// Renews a lease.
+    Renew,
+    /// Releases a lease.
+    Release,
+}
+
 impl AwaitPoint {
     /// Checks whether a leaf yields here, so that an accidental order becomes visible.
     pub(super) fn waits(self) -> bool {
@@ -53,15 +53,13 @@ impl AwaitPoint {
 
     /// Checks whether this is a point of a store.
     pub(super) fn is_of_store(self) -> bool {
-        let appends = matches!(self, Self::BeforeAppend | Self::BeforeAppendAgain | Self::AfterAppend);
-        let leases = matches!(self, Self::BeforeLease | Self::AfterLease) || self.is_of_given_lease();
-        appends || leases || matches!(self, Self::BeforeLoad | Self::AfterLoad)
+        matches!(self, Self::Before(_) | Self::After(_))
     }
 
     /// Checks whether a turn continues when this fails. A lease that was not renewed is renewed a little later,
     /// and one that was not released expires.
     pub(super) fn is_of_given_lease(self) -> bool {
-        let renews = matches!(self, Self::BeforeRenewal | Self::AfterRenewal);
-        renews || matches!(self, Self::BeforeLeaseEnds | Self::AfterLeaseEnds)
+        let of_given = |operation| matches!(operation, Operation::Renew | Operation::Release);
+        matches!(self, Self::Before(operation) | Self::After(operation) if of_given(operation))
     }
 }

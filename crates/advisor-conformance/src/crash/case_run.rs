@@ -117,7 +117,7 @@ impl fmt::Display for CaseRun {
         }
         write!(f, "  log:")?;
         for entry in &self.log {
-            write!(f, " {}", super::labels::of_entry(&entry.kind))?;
+            write!(f, " {}", entry.kind.label())?;
         }
         writeln!(f)
     }

@@ -2,7 +2,6 @@
 //!
 //! A case runs in one task, so that the same turn has the same await points every time.
 
-use std::fmt;
 use std::sync::Arc;
 
 use advisor_core::{ChatClient, ClientSideCall, ConversationKey, Prompt, Result, ToolSet, TurnId};
@@ -11,7 +10,9 @@ use conversation_store::{ConversationStore, Entry, ReadRange};
 
 use super::drive::drive;
 use super::leaves::{ASKING_INPUT, INPUTS, LAST_INPUT};
-use super::{AwaitPoint, CaseRun, Fault, Injection, Invariant, Leaves, Outcome, Scenario, TurnRun};
+use super::{
+    AwaitPoint, CaseRun, Fault, Injection, Invariant, Leaves, Operation, Outcome, Scenario, TurnRun,
+};
 
 /// Runs turns of a chain, injects faults at their await points, and checks every [`Invariant`] on the result.
 ///
@@ -34,7 +35,7 @@ use super::{AwaitPoint, CaseRun, Fault, Injection, Invariant, Leaves, Outcome, S
 /// let mut driver = CrashDriver::new(Scenario::PLAIN, InMemoryStore::new(), |leaves| {
 ///     leaves.client().advisor(leaves.memory()).advisor(leaves.tool_loop().build()?).build()
 /// });
-/// let cases = driver.every_point(&Fault::STOPS).await;
+/// let cases = driver.every_point(&Fault::ALL).await;
 /// assert!(cases >= 100, "{cases}");
 /// # }
 /// ```
@@ -42,7 +43,6 @@ pub struct CrashDriver {
     leaves: Leaves,
     make: Box<MakeClient>,
     scenario: Scenario,
-    following: Scenario,
     store: Arc<dyn ConversationStore>,
     without: Vec<Invariant>,
     /// The log of a conversation that has only the last turn; known when the first case begins.
@@ -68,7 +68,6 @@ impl CrashDriver {
             leaves: Leaves::new(scenario, scenario, Arc::clone(&store)),
             make: Box::new(make),
             scenario,
-            following: scenario,
             store,
             without: Vec::new(),
             alone: None,
@@ -81,7 +80,7 @@ impl CrashDriver {
     #[must_use]
     pub fn followed_by(self, following: Scenario) -> Self {
         let leaves = Leaves::new(self.scenario, following, Arc::clone(&self.store));
-        Self { leaves, following, ..self }
+        Self { leaves, ..self }
     }
 
     /// Leaves out the check of an invariant.
@@ -104,12 +103,13 @@ impl CrashDriver {
 
     /// Runs the first turn without faults.
     pub(super) async fn whole_turn(&mut self) -> TurnRun {
-        self.checked(&[&[]]).await.turns.swap_remove(self.turns_before())
+        self.turn_of(&[&[]], 0).await
     }
 
-    /// Returns the number of turns before the first one with injections.
-    fn turns_before(&self) -> usize {
-        usize::from(self.scenario.asks())
+    /// Runs a case, and returns one of its turns. The turn that asks is before them.
+    async fn turn_of(&mut self, turns: &[&[Injection]], place: usize) -> TurnRun {
+        let before = usize::from(self.scenario.asks());
+        self.checked(turns).await.turns.swap_remove(before + place)
     }
 
     /// Returns the tools of the leaves.
@@ -136,13 +136,8 @@ impl CrashDriver {
     pub async fn every_pair_of_points(&mut self, first: &[Fault], second: &[Fault]) -> usize {
         let mut pairs = 0;
         for one in injections(&self.await_points().await, 0, first) {
-            let alone = self.checked(&[&[one], &[]]).await;
-            let await_points = alone
-                .turns
-                .get(self.turns_before() + 1)
-                .map(|turn| turn.await_points.clone())
-                .unwrap_or_default();
-            for other in injections(&await_points, 0, second) {
+            let next = self.turn_of(&[&[one], &[]], 1).await;
+            for other in injections(&next.await_points, 0, second) {
                 self.injected(&[&[one], &[other]]).await;
                 pairs += 1;
             }
@@ -156,13 +151,8 @@ impl CrashDriver {
         let mut pairs = 0;
         let goes_on = |injection: &Injection| !matches!(injection.fault, Fault::Drop(_) | Fault::Kill);
         for one in injections(&self.await_points().await, 0, first).into_iter().filter(goes_on) {
-            let alone = self.checked(&[&[one]]).await;
-            let await_points = alone
-                .turns
-                .get(self.turns_before())
-                .map(|turn| turn.await_points.clone())
-                .unwrap_or_default();
-            for other in injections(&await_points, one.point + 1, second) {
+            let turn = self.turn_of(&[&[one]], 0).await;
+            for other in injections(&turn.await_points, one.point + 1, second) {
                 self.injected(&[&[one, other]]).await;
                 pairs += 1;
             }
@@ -287,17 +277,7 @@ fn injections(await_points: &[AwaitPoint], from: usize, faults: &[Fault]) -> Vec
 fn is_asked_in_between(await_points: &[AwaitPoint], point: usize) -> bool {
     let here = await_points.get(point);
     let is_same = |other: Option<usize>| other.is_some_and(|other| await_points.get(other) == here);
-    matches!(here, Some(AwaitPoint::BeforeLease | AwaitPoint::AfterLease))
+    matches!(here, Some(AwaitPoint::Before(Operation::Acquire) | AwaitPoint::After(Operation::Acquire)))
         && is_same(point.checked_sub(2))
         && is_same(point.checked_add(2))
-}
-
-impl fmt::Debug for CrashDriver {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CrashDriver")
-            .field("scenario", &self.scenario)
-            .field("following", &self.following)
-            .field("cases", &self.cases)
-            .finish_non_exhaustive()
-    }
 }

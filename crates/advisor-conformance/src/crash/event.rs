@@ -6,6 +6,7 @@ use advisor_core::{CallKey, ChatResponse, Chunk, Effect, ErrorKind, MessageList,
 use conversation_store::{BatchKey, NewEntry, Version};
 
 use super::{AwaitPoint, Fault};
+use crate::sent::written;
 
 /// An event while turns run, recorded by instrumented leaves and the driver. All events have one order.
 #[derive(Debug, Clone)]
@@ -110,7 +111,7 @@ impl fmt::Display for Event {
             Self::Appended { key, entries, version } => {
                 write!(f, "appended {}/{}: ", key.round, key.step)?;
                 for entry in entries {
-                    write!(f, "{} ", super::labels::of_entry(&entry.kind))?;
+                    write!(f, "{} ", entry.kind.label())?;
                 }
                 write!(f, "-> version {version}")
             }
@@ -118,7 +119,7 @@ impl fmt::Display for Event {
                 write!(f, "appended {}/{} again -> version {version}", key.round, key.step)
             }
             Self::Asked { round, messages, .. } => {
-                write!(f, "asked, round {round}: {}", super::labels::of_messages(messages.iter()))
+                write!(f, "asked, round {round}: {}", written(messages.iter()))
             }
             event => write!(f, "{event:?}"),
         }

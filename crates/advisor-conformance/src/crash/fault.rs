@@ -2,7 +2,7 @@
 
 use advisor_core::OnDrop;
 
-use super::AwaitPoint;
+use super::{AwaitPoint, Operation};
 use advisor_testkit::StoreFault;
 
 /// A stop of a turn or a failure of a leaf, at an await point.
@@ -43,25 +43,6 @@ impl Fault {
         Self::Panic,
     ];
 
-    /// The faults in which no leaf fails: a drop, a cancel or a kill.
-    pub const STOPS: [Self; 5] = [
-        Self::Drop(OnDrop::KeepPartial),
-        Self::Drop(OnDrop::Rollback),
-        Self::Cancel(OnDrop::KeepPartial),
-        Self::Cancel(OnDrop::Rollback),
-        Self::Kill,
-    ];
-
-    /// The faults in which a leaf fails.
-    pub const FAILURES: [Self; 6] = [
-        Self::Store(StoreFault::Unavailable),
-        Self::Store(StoreFault::Conflict),
-        Self::Store(StoreFault::AnswerLost),
-        Self::Fail,
-        Self::CutOff,
-        Self::Panic,
-    ];
-
     /// Checks whether this stops the turn from outside, so that the leaf stays pending.
     #[must_use]
     pub fn is_stop(self) -> bool {
@@ -74,22 +55,10 @@ impl Fault {
         let of_reader = matches!(await_point, AwaitPoint::Beginning | AwaitPoint::Reader);
         match self {
             Self::Drop(_) | Self::Cancel(_) | Self::Kill => true,
-            Self::Store(StoreFault::Unavailable) => {
-                let before_append =
-                    matches!(await_point, AwaitPoint::BeforeAppend | AwaitPoint::BeforeAppendAgain);
-                let before_lease = matches!(
-                    await_point,
-                    AwaitPoint::BeforeLease | AwaitPoint::BeforeRenewal | AwaitPoint::BeforeLeaseEnds
-                );
-                before_append || before_lease || await_point == AwaitPoint::BeforeLoad
-            }
-            Self::Store(StoreFault::Conflict) => await_point == AwaitPoint::BeforeAppend,
+            Self::Store(StoreFault::Unavailable) => matches!(await_point, AwaitPoint::Before(_)),
+            Self::Store(StoreFault::Conflict) => await_point == AwaitPoint::Before(Operation::Append),
             Self::Store(StoreFault::AnswerLost) => {
-                let after_lease = matches!(
-                    await_point,
-                    AwaitPoint::AfterLease | AwaitPoint::AfterRenewal | AwaitPoint::AfterLeaseEnds
-                );
-                after_lease || await_point == AwaitPoint::AfterAppend
+                matches!(await_point, AwaitPoint::After(operation) if operation != Operation::Load)
             }
             Self::Store(_) => false,
             Self::Fail => !of_reader && !await_point.is_of_store(),

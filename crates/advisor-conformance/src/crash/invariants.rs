@@ -61,54 +61,28 @@ pub enum Invariant {
     TheLastTurnIsUnchanged,
 }
 
-impl Invariant {
-    /// All invariants.
-    pub const ALL: [Self; 17] = [
-        Self::RequestsAreValid,
-        Self::MemoryIsThePrompt,
-        Self::LogIsWhatWasAppended,
-        Self::TurnsStandTogether,
-        Self::RepairingAgainChangesNothing,
-        Self::InputComesFirst,
-        Self::AnswersPrecedeTools,
-        Self::ResultsPrecedeRequests,
-        Self::FailuresEndTheTurn,
-        Self::TheEndComesLast,
-        Self::ToolsRunOnce,
-        Self::LoopsEndOnce,
-        Self::NothingIsLeft,
-        Self::ShownIsRemembered,
-        Self::UndoneIsHidden,
-        Self::TheLastTurnWorks,
-        Self::TheLastTurnIsUnchanged,
-    ];
+type Check = fn(&CaseRun) -> Result<(), String>;
 
-    /// Checks this invariant on a case.
-    ///
-    /// # Errors
-    /// A description of the problem.
-    pub fn check(self, run: &CaseRun) -> Result<(), String> {
-        match self {
-            Self::RequestsAreValid => transcripts::requests_are_valid(run),
-            Self::MemoryIsThePrompt => transcripts::memory_is_the_prompt(run),
-            Self::LogIsWhatWasAppended => memory::log_is_what_was_appended(run),
-            Self::TurnsStandTogether => memory::turns_are_contiguous(run),
-            Self::RepairingAgainChangesNothing => transcripts::repairing_again_changes_nothing(run),
-            Self::InputComesFirst => order::input_comes_first(run),
-            Self::AnswersPrecedeTools => order::answers_precede_tools(run),
-            Self::ResultsPrecedeRequests => order::results_precede_requests(run),
-            Self::FailuresEndTheTurn => order::failures_end_the_turn(run),
-            Self::TheEndComesLast => order::the_end_comes_last(run),
-            Self::ToolsRunOnce => order::tools_run_once(run),
-            Self::LoopsEndOnce => order::loops_end_once(run),
-            Self::NothingIsLeft => order::nothing_is_left(run),
-            Self::ShownIsRemembered => memory::shown_is_remembered(run),
-            Self::UndoneIsHidden => memory::undone_is_hidden(run),
-            Self::TheLastTurnWorks => memory::the_last_turn_works(run),
-            Self::TheLastTurnIsUnchanged => memory::the_last_turn_is_unchanged(run),
-        }
-    }
-}
+/// Each invariant with its check, which returns a description of the problem.
+pub(super) const INVARIANTS: [(Invariant, Check); 17] = [
+    (Invariant::RequestsAreValid, transcripts::requests_are_valid),
+    (Invariant::MemoryIsThePrompt, transcripts::memory_is_the_prompt),
+    (Invariant::LogIsWhatWasAppended, memory::log_is_what_was_appended),
+    (Invariant::TurnsStandTogether, memory::turns_are_contiguous),
+    (Invariant::RepairingAgainChangesNothing, transcripts::repairing_again_changes_nothing),
+    (Invariant::InputComesFirst, order::input_comes_first),
+    (Invariant::AnswersPrecedeTools, order::answers_precede_tools),
+    (Invariant::ResultsPrecedeRequests, order::results_precede_requests),
+    (Invariant::FailuresEndTheTurn, order::failures_end_the_turn),
+    (Invariant::TheEndComesLast, order::the_end_comes_last),
+    (Invariant::ToolsRunOnce, order::tools_run_once),
+    (Invariant::LoopsEndOnce, order::loops_end_once),
+    (Invariant::NothingIsLeft, order::nothing_is_left),
+    (Invariant::ShownIsRemembered, memory::shown_is_remembered),
+    (Invariant::UndoneIsHidden, memory::undone_is_hidden),
+    (Invariant::TheLastTurnWorks, memory::the_last_turn_works),
+    (Invariant::TheLastTurnIsUnchanged, memory::the_last_turn_is_unchanged),
+];
 
 impl CaseRun {
     /// Checks every invariant except those in `without`.
@@ -116,8 +90,9 @@ impl CaseRun {
     /// # Errors
     /// The first invariant that does not hold, with the timeline.
     pub fn check(&self, without: &[Invariant]) -> Result<(), BrokenInvariant> {
-        for invariant in Invariant::ALL.into_iter().filter(|invariant| !without.contains(invariant)) {
-            if let Err(problem) = invariant.check(self) {
+        for (invariant, check) in INVARIANTS.iter().filter(|(invariant, _)| !without.contains(invariant)) {
+            if let Err(problem) = check(self) {
+                let invariant = *invariant;
                 return Err(BrokenInvariant { invariant, problem, timeline: self.to_string() });
             }
         }

@@ -1,6 +1,5 @@
 //! `Leaves`: the instrumented model, store, tools and hooks that a chain under test is built from.
 
-use std::fmt;
 use std::sync::Arc;
 
 use advisor_core::{ChatClient, ChatClientBuilder, ChatModel, Role, ToolSet};
@@ -85,11 +84,5 @@ fn answer(prompt: &ReceivedPrompt, scenario: &Scenario, following: &Scenario) ->
         Some(ASKING_INPUT) => scenario.answer_after_asking(answers),
         Some(said) if said == INPUTS[0] => scenario.answer(answers),
         _ => following.answer(answers),
-    }
-}
-
-impl fmt::Debug for Leaves {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Leaves").field("scenario", &self.scenario).finish_non_exhaustive()
     }
 }

@@ -13,7 +13,7 @@
 //!
 //! | word | type |
 //! | --- | --- |
-//! | await point: a pending or a ready of a leaf, numbered in passing order | [`AwaitPoints`], [`AwaitPoint`] |
+//! | await point: a pending or a ready of a leaf, numbered in passing order | [`AwaitPoints`], [`AwaitPoint`], [`Operation`] |
 //! | leaf: an innermost wait of a chain | [`Leaves`], [`PointStore`] |
 //! | fault: a stop of the turn or a failure of a leaf, injected at a point | [`Fault`], [`Injection`] |
 //! | scenario: the model's answers in a turn | [`Scenario`] |
@@ -27,7 +27,6 @@ mod driver;
 mod event;
 mod fault;
 mod invariants;
-mod labels;
 mod leaves;
 mod next_turns;
 mod points;
@@ -36,7 +35,7 @@ mod suites;
 #[cfg(test)]
 mod tests;
 
-pub use await_point::AwaitPoint;
+pub use await_point::{AwaitPoint, Operation};
 pub use case_run::{CaseRun, TurnRun};
 pub use driver::CrashDriver;
 pub use event::{Event, Outcome};

@@ -5,7 +5,6 @@ pub(crate) mod store;
 mod wrapped;
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
@@ -43,7 +42,7 @@ use crate::crash::points::wrapped::{PointHooks, PointModel, PointTool};
 /// ```
 /// use advisor_core::ChatClient;
 /// use advisor_testkit::{Answer, ScriptedModel};
-/// use advisor_conformance::crash::{AwaitPoint, AwaitPoints};
+/// use advisor_conformance::crash::{AwaitPoint, AwaitPoints, Operation};
 /// use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
@@ -53,7 +52,12 @@ use crate::crash::points::wrapped::{PointHooks, PointModel, PointTool};
 /// let memory = ChatMemoryAdvisor::new(points.store(InMemoryStore::new()));
 /// let client = ChatClient::builder(model).advisor(memory).build()?;
 /// client.prompt().user("Hello").conversation("c").call().await?;
-/// assert_eq!(points.passed()[..3], [AwaitPoint::BeforeLoad, AwaitPoint::AfterLoad, AwaitPoint::BeforeAppend]);
+/// let first = [
+///     AwaitPoint::Before(Operation::Load),
+///     AwaitPoint::After(Operation::Load),
+///     AwaitPoint::Before(Operation::Append),
+/// ];
+/// assert_eq!(points.passed()[..3], first);
 /// # Ok(()) }
 /// ```
 #[derive(Clone, Default)]
@@ -269,15 +273,5 @@ impl Drop for Alive {
     fn drop(&mut self) {
         let mut shared = self.0.lock();
         shared.alive = shared.alive.saturating_sub(1);
-    }
-}
-
-impl fmt::Debug for AwaitPoints {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shared = self.lock();
-        f.debug_struct("AwaitPoints")
-            .field("passed", &shared.passed.len())
-            .field("injections", &shared.injections)
-            .finish_non_exhaustive()
     }
 }

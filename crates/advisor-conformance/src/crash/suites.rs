@@ -8,7 +8,9 @@ use advisor_core::{ChatClient, OnDrop, Phase, Result, StreamAdvisor, Tool, ToolS
 use chat_memory_advisor::{ChatMemoryAdvisor, OnBusy};
 use conversation_store::{ConversationStore, InMemoryStore};
 
-use super::{AwaitPoint, CrashDriver, Event, Fault, Invariant, Leaves, Scenario, TurnRun, with_given_leases};
+use super::{
+    AwaitPoint, CrashDriver, Event, Fault, Invariant, Leaves, Operation, Scenario, TurnRun, with_given_leases,
+};
 use advisor_testkit::StoreFault;
 
 /// The faults for a store. A store cannot distinguish how a turn is stopped, so a drop and a kill represent
@@ -49,7 +51,7 @@ pub async fn every_point_of_store(store: impl ConversationStore, scenario: Scena
         let mut driver = CrashDriver::new(scenario, store, make);
         let await_points = driver.await_points().await;
         assert!(
-            await_points.contains(&AwaitPoint::AfterLease),
+            await_points.contains(&AwaitPoint::After(Operation::Acquire)),
             "the store supports leases, but granted none: {await_points:?}"
         );
         cases += driver.every_point(&AT_A_STORE).await;

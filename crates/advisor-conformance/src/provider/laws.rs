@@ -1,19 +1,16 @@
 //! The laws of one answer, and its comparison with the expected outcome.
 
-use advisor_testkit::StreamValidator;
 use std::collections::{BTreeMap, BTreeSet};
 
-use advisor_core::{
-    Block, BlockDelta, BlockId, BlockKind, ChatResponse, Chunk, ChunkFold, ErrorKind, FinishReason,
-};
+use advisor_core::{Block, BlockDelta, BlockId, BlockKind, ChatResponse, Chunk, ErrorKind, FinishReason};
 use serde_json::Value;
 
 use super::expected::{Expected, ExpectedBlock, ExpectedEnd};
-use super::run::Run;
+use crate::run::{Run, fold};
 
 /// Checks an answer against the laws and against its parts.
 pub(super) fn assert_lawful(run: &Run, expected: &Expected) {
-    assert_well_formed(run);
+    assert_eq!(run.violation(), None, "laws S1, S3, S4");
     assert_shows(&run.chunks, expected);
     match (&run.end, &expected.end) {
         (Ok(response), ExpectedEnd::Completed(reason)) => {
@@ -37,20 +34,9 @@ pub(super) fn assert_lawful(run: &Run, expected: &Expected) {
     }
 }
 
-/// Laws S1, S3 and S4: blocks are well-formed, and the response has the shown content.
-fn assert_well_formed(run: &Run) {
-    let mut validator = StreamValidator::new();
-    let end = run.end.as_ref().ok().map(|response| Chunk::Completed(response.clone()));
-    for chunk in run.chunks.iter().chain(&end) {
-        validator.push(chunk).unwrap_or_else(|violation| panic!("laws S1, S3, S4: {violation}: {chunk:?}"));
-    }
-}
-
 /// Law S4: the deltas of a block give that block of the response, and nothing is lost, doubled or reordered.
 fn assert_conserved(chunks: &[Chunk], response: &ChatResponse) {
-    let mut fold = ChunkFold::new();
-    chunks.iter().for_each(|chunk| fold.push(chunk));
-    let folded: Vec<_> = fold.blocks(response.round());
+    let folded: Vec<_> = fold(chunks).blocks(response.round());
     let contents = |blocks: Vec<(BlockId, Block)>| -> Vec<_> {
         blocks.into_iter().map(|(id, block)| (id, block.content().clone())).collect()
     };

@@ -5,7 +5,8 @@ use advisor_core::{ChatResponse, Error};
 use super::expected::Expected;
 use super::family::{AnswerPart, WireFamily};
 use super::laws::assert_lawful;
-use super::run::{Run, chain, question, read, server, within, written};
+use super::run::{chain, question, read, server, within, written};
+use crate::run::Run;
 use advisor_testkit::Reply;
 use advisor_testkit::split::random_offsets;
 

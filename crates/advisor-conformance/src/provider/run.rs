@@ -4,24 +4,17 @@ use std::future::Future;
 use std::time::Duration;
 
 use advisor_core::{
-    AdvisorChain, ChatRequest, ChatResponse, Chunk, ChunkStream, Error, Message, MessageList, Turn, TurnId,
+    AdvisorChain, ChatRequest, Chunk, ChunkStream, Error, Message, MessageList, Turn, TurnId,
 };
 use bytes::Bytes;
 use futures::StreamExt;
 
 use super::family::{AnswerPart, WireFamily};
+use crate::run::Run;
 use advisor_testkit::{ReplayServer, Reply};
 
 /// The longest wait for anything. No wait of a correct provider is near it.
 const LIMIT: Duration = Duration::from_secs(10);
-
-/// The outcome of one answer.
-#[derive(Debug)]
-pub(super) struct Run {
-    /// The chunks before the completion or the error.
-    pub(super) chunks: Vec<Chunk>,
-    pub(super) end: Result<ChatResponse, Error>,
-}
 
 /// Waits for a future, and fails if it takes too long.
 pub(super) async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
@@ -67,20 +60,12 @@ pub(super) fn reply(family: &dyn WireFamily, parts: &[AnswerPart]) -> Reply {
 
 /// Reads an answer to its end.
 pub(super) async fn read(chain: &AdvisorChain, request: ChatRequest) -> Run {
-    let (mut chunks, mut end) = (Vec::new(), None);
-    let mut stream = match within("the answer", chain.next_stream(request)).await {
+    let stream = match within("the answer", chain.next_stream(request)).await {
         Ok(stream) => stream,
-        Err(error) => return Run { chunks, end: Err(error) },
+        Err(error) => return Run { chunks: Vec::new(), end: Err(error) },
     };
-    while let Some(item) = next(&mut stream).await {
-        assert!(end.is_none(), "law S1: {item:?} follows the end");
-        match item {
-            Ok(Chunk::Completed(response)) => end = Some(Ok(response)),
-            Ok(chunk) => chunks.push(chunk),
-            Err(error) => end = Some(Err(error)),
-        }
-    }
-    Run { chunks, end: end.expect("law S1: a stream ends with a completion or an error") }
+    let run = within("the end of the answer", Run::read(stream)).await;
+    run.expect("law S1: a stream ends with a completion or an error")
 }
 
 pub(super) async fn next(stream: &mut ChunkStream) -> Option<Result<Chunk, Error>> {

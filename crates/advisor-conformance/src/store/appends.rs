@@ -8,15 +8,21 @@ use std::time::Duration;
 use advisor_core::{ConversationKey, TurnId};
 use tokio::task::{JoinSet, yield_now};
 
-use super::{Store, new_key, said, texts};
+use super::{Store, new_key, said, texts, writers_at_two_stores_lose_nothing};
 use conversation_store::{Batch, EntryId, FencingToken, ReadRange, Snapshot, StoreError, Version};
 
-/// A refused append writes none of its entries, and its key stays free.
-pub async fn a_refused_append_leaves_no_trace(store: Store) {
+/// A new batch at another version than the current one is a conflict that reports the current version. It writes
+/// none of its entries, and its key stays free.
+pub async fn wrong_version_is_a_conflict(store: Store) {
     let key = new_key();
     let version = store.append(&key, Version::EMPTY, said("t", 0, &["a", "b"])).await.unwrap();
     let refused = said("t", 1, &["c", "d", "e"]);
-    store.append(&key, Version::new(1), refused.clone()).await.unwrap_err();
+    for expected in [0, 1, 3].map(Version::new) {
+        match store.append(&key, expected, refused.clone()).await {
+            Err(StoreError::Conflict { current }) => assert_eq!(current, version),
+            other => panic!("expected a conflict at {expected}, got {other:?}"),
+        }
+    }
     let read = store.load(&key, ReadRange::All).await.unwrap();
     assert_eq!((texts(&read.entries), read.version), (vec![String::from("a"), "b".into()], version));
     assert_eq!(store.append(&key, version, refused).await.unwrap(), Version::new(5));
@@ -120,17 +126,6 @@ pub async fn a_long_log_keeps_its_order(store: Store) {
     assert_eq!(version, Version::new(601));
 }
 
-/// The same batch under the same key returns the first version again and changes nothing.
-pub async fn same_key_gives_the_same_version(store: Store) {
-    let key = new_key();
-    let batch = said("t", 0, &["a", "b"]);
-    let version = store.append(&key, Version::EMPTY, batch.clone()).await.unwrap();
-    for _ in 0..3 {
-        assert_eq!(store.append(&key, Version::EMPTY, batch.clone()).await.unwrap(), version);
-    }
-    assert_eq!(texts(&store.load(&key, ReadRange::All).await.unwrap().entries), ["a", "b"]);
-}
-
 /// A key that was used for other entries is refused at any version, and nothing is written.
 pub async fn same_key_with_other_content_is_refused(store: Store) {
     let key = new_key();
@@ -144,7 +139,7 @@ pub async fn same_key_with_other_content_is_refused(store: Store) {
     assert_eq!(texts(&store.load(&key, ReadRange::All).await.unwrap().entries), ["a"]);
 }
 
-/// A batch that was applied is recognised even if the version it expected is outdated.
+/// The same batch under the same key returns the first version again and changes nothing, whatever version it expects.
 pub async fn key_is_checked_before_version(store: Store) {
     let key = new_key();
     let first = said("t", 0, &["a"]);
@@ -156,37 +151,9 @@ pub async fn key_is_checked_before_version(store: Store) {
     assert_eq!(texts(&store.load(&key, ReadRange::All).await.unwrap().entries), ["a", "b"]);
 }
 
-/// A new batch at another version than the current one is a conflict that reports the current version.
-pub async fn wrong_version_is_a_conflict(store: Store) {
-    let key = new_key();
-    let version = store.append(&key, Version::EMPTY, said("t", 0, &["a", "b"])).await.unwrap();
-    for expected in [0, 1, 3].map(Version::new) {
-        match store.append(&key, expected, said("t", 1, &["c"])).await {
-            Err(StoreError::Conflict { current }) => assert_eq!(current, version),
-            other => panic!("expected a conflict at {expected}, got {other:?}"),
-        }
-    }
-}
-
 /// Eight concurrent writers lose no entry, and the numbers have no gaps.
 pub async fn versions_have_no_gaps_under_eight_writers(store: Store) {
-    let key = new_key();
-    let mut writers = JoinSet::new();
-    for writer in 0..8 {
-        let (store, key) = (Arc::clone(&store), key.clone());
-        writers.spawn(async move { write_ten(&store, &key, writer).await });
-    }
-    let versions: Vec<_> = writers.join_all().await.into_iter().flatten().collect();
-    let read = store.load(&key, ReadRange::All).await.unwrap();
-    assert!(read.entries.iter().map(|entry| entry.seq).eq(1..=160), "gaps in the sequence numbers");
-    let mut seen: Vec<_> = versions.iter().map(|version| version.as_u64()).collect();
-    seen.sort_unstable();
-    assert!(seen.into_iter().eq((1..=80).map(|batch| batch * 2)), "two appends led to one version");
-    for writer in 0..8 {
-        let own: Vec<_> =
-            texts(&read.entries).into_iter().filter(|text| text.starts_with(&format!("{writer} "))).collect();
-        assert_eq!(own.len(), 20, "appends of writer {writer} were lost");
-    }
+    writers_at_two_stores_lose_nothing([Arc::clone(&store), store], 8, 10).await;
 }
 
 /// If several writers start a conversation at once, one succeeds and the others get a conflict. Equal batches
@@ -374,17 +341,6 @@ pub async fn dropped_append_is_applied_completely_or_never(store: Store) {
         assert_eq!(texts(turn), ["1", "2", "3"], "a part of a batch was written");
     }
     assert!(read.entries.iter().map(|entry| entry.seq).eq(1..=read.version.as_u64()));
-}
-
-/// Appends ten batches of two, retrying each until it is written.
-async fn write_ten(store: &Store, key: &ConversationKey, writer: u32) -> Vec<Version> {
-    let mut versions = Vec::new();
-    for round in 0..10 {
-        let text = format!("{writer} {round}");
-        let batch = said(&format!("t{writer}"), round, &[&text, &text]);
-        versions.push(write_whatever_comes(store, key, batch).await);
-    }
-    versions
 }
 
 async fn write_whatever_comes(store: &Store, key: &ConversationKey, batch: Batch) -> Version {

@@ -1,13 +1,12 @@
 //! Clauses about conversations: isolation, reading from the end, listing, deletion.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use advisor_core::{CallKey, CallStart, ConversationKey, FinishReason, TurnEnd, TurnId};
 
 use super::{Store, new_key, new_name, said, texts};
 use conversation_store::{
-    Batch, BatchKey, EntryId, EntryKind, ListOrder, NewEntry, Page, ReadRange, Snapshot, StoreError, Version,
+    Batch, BatchKey, EntryId, EntryKind, ListOrder, NewEntry, Page, ReadRange, Snapshot, Version,
 };
 
 /// An unknown conversation is empty, at version 0, and has no open turn.
@@ -17,22 +16,6 @@ pub async fn unknown_conversation_is_empty(store: Store) {
         assert!(read.entries.is_empty() && read.open_turn.is_none(), "{read:?}");
         assert_eq!(read.version, Version::EMPTY);
     }
-}
-
-/// Conversations of one name in two tenants, and two conversations of one tenant, share neither entries nor
-/// versions nor keys.
-pub async fn conversations_and_tenants_are_isolated(store: Store) {
-    let (one, other) = (new_name(), new_name());
-    let keys = [(&one, "a"), (&one, "b"), (&other, "a")]
-        .map(|(tenant, conversation)| ConversationKey::in_tenant(tenant, conversation).unwrap());
-    for (number, key) in keys.iter().enumerate() {
-        let batch = said("t", 0, &[&format!("in {number}")]);
-        assert_eq!(store.append(key, Version::EMPTY, batch).await.unwrap(), Version::new(1));
-    }
-    store.delete(&keys[1]).await.unwrap();
-    assert_eq!(texts(&store.load(&keys[0], ReadRange::All).await.unwrap().entries), ["in 0"]);
-    assert!(store.load(&keys[1], ReadRange::All).await.unwrap().entries.is_empty());
-    assert_eq!(texts(&store.load(&keys[2], ReadRange::All).await.unwrap().entries), ["in 2"]);
 }
 
 /// Ids are opaque text. Two keys share neither entries nor batches nor leases if they differ only in case,
@@ -93,41 +76,6 @@ async fn assert_listed(store: &Store, tenant: &str, expected: &[&ConversationKey
     assert!(listed.iter().eq(expected.iter().copied()), "{listed:?} in place of {expected:?}");
 }
 
-/// After an append, its writer reads it from any thread.
-pub async fn writes_are_read_at_once(store: Store) {
-    let key = new_key();
-    for round in 0..20 {
-        let version = Version::new(u64::from(round));
-        let written = store.append(&key, version, said("t", round, &["x"])).await.unwrap();
-        let (reader, read) = (Arc::clone(&store), key.clone());
-        let reading = tokio::task::spawn(async move { reader.load(&read, ReadRange::LastEntries(1)).await });
-        let read = reading.await.unwrap().unwrap();
-        assert_eq!(read.version, written);
-        assert_eq!(read.entries.last().map(|entry| entry.seq), Some(written.as_u64()));
-    }
-}
-
-/// A range is the last entries or all entries of the last turns; the version is that of the whole conversation.
-pub async fn views_count_from_the_end(store: Store) {
-    let key = new_key();
-    let mut version = Version::EMPTY;
-    for (turn, texts) in [("one", &["a", "b"][..]), ("two", &["c"]), ("three", &["d", "e"])] {
-        version = store.append(&key, version, said(turn, 0, texts)).await.unwrap();
-    }
-    for (range, expected) in [
-        (ReadRange::All, "abcde"),
-        (ReadRange::LastEntries(0), ""),
-        (ReadRange::LastEntries(2), "de"),
-        (ReadRange::LastEntries(9), "abcde"),
-        (ReadRange::LastTurns(0), ""),
-        (ReadRange::LastTurns(2), "cde"),
-        (ReadRange::LastTurns(9), "abcde"),
-    ] {
-        let read = store.load(&key, range).await.unwrap();
-        assert_eq!((texts(&read.entries).concat().as_str(), read.version), (expected, version), "{range:?}");
-    }
-}
-
 /// The last turn is open until its end is written, and again when more messages follow. It is returned whole in
 /// every range. Only messages and ends open or close a turn; the start of a call does not.
 pub async fn open_turn_is_reported_whole(store: Store) {
@@ -158,20 +106,8 @@ pub async fn open_turn_is_reported_whole(store: Store) {
     assert_eq!(open(ReadRange::All).await, None, "the start of a call opens no turn that has ended");
 }
 
-/// A deleted conversation is empty and can be started again. Deleting it twice is no error.
-pub async fn deleted_conversation_is_empty(store: Store) {
-    let key = new_key();
-    let batch = said("t", 0, &["a"]);
-    store.append(&key, Version::EMPTY, batch.clone()).await.unwrap();
-    store.delete(&key).await.unwrap();
-    store.delete(&key).await.unwrap();
-    let read = store.load(&key, ReadRange::All).await.unwrap();
-    assert!(read.entries.is_empty() && read.version == Version::EMPTY && read.open_turn.is_none());
-    assert_eq!(store.append(&key, Version::EMPTY, batch).await.unwrap(), Version::new(1));
-    assert_eq!(texts(&store.load(&key, ReadRange::All).await.unwrap().entries), ["a"]);
-}
-
-/// A conversation that begins anew has nothing of the deleted one: no branch, no turn, no key of a batch.
+/// A deleted conversation is empty; deleting it twice is no error. If it begins anew, it has nothing of the deleted one:
+/// no branch, no turn, no key of a batch.
 pub async fn nothing_of_a_deleted_conversation_returns(store: Store) {
     let key = new_key();
     let mut version = Version::EMPTY;
@@ -180,6 +116,8 @@ pub async fn nothing_of_a_deleted_conversation_returns(store: Store) {
         version = store.append(&key, version, batch).await.unwrap();
     }
     store.delete(&key).await.unwrap();
+    store.delete(&key).await.unwrap();
+    assert_eq!(store.load(&key, ReadRange::All).await.unwrap(), Snapshot::default());
     let mut version = Version::EMPTY;
     for (round, turn, count) in [(0, "s", 3), (1, "t", 1), (2, "t", 2), (3, "u", 3), (4, "t", 1), (9, "v", 1)]
     {
@@ -199,16 +137,6 @@ pub async fn nothing_of_a_deleted_conversation_returns(store: Store) {
         }
     }
     assert_eq!(store.load(&key, ReadRange::LastTurns(3)).await.unwrap().entries.len(), 5);
-}
-
-/// A writer that loaded a conversation before its deletion does not recreate it.
-pub async fn append_after_delete_is_gone(store: Store) {
-    let key = new_key();
-    let version = store.append(&key, Version::EMPTY, said("t", 0, &["a"])).await.unwrap();
-    store.delete(&key).await.unwrap();
-    let refused = store.append(&key, version, said("t", 1, &["b"])).await;
-    assert!(matches!(refused, Err(StoreError::Gone)), "{refused:?}");
-    assert_eq!(store.load(&key, ReadRange::All).await.unwrap().version, Version::EMPTY);
 }
 
 /// The list of a tenant's conversations is ordered and paged, with each conversation once.

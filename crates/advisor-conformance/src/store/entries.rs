@@ -11,17 +11,6 @@ use conversation_store::{
     Batch, BatchKey, Entry, EntryId, EntryKind, NewEntry, ReadRange, StoreError, Version,
 };
 
-/// Entries of a batch keep their order, and so do batches. Each entry has the next number.
-pub async fn append_keeps_order(store: Store) {
-    let key = new_key();
-    let version = store.append(&key, Version::EMPTY, said("t", 0, &["a", "b"])).await.unwrap();
-    store.append(&key, version, said("t", 1, &["c"])).await.unwrap();
-    let read = store.load(&key, ReadRange::All).await.unwrap();
-    assert_eq!(texts(&read.entries), ["a", "b", "c"]);
-    assert!(read.entries.iter().map(|entry| entry.seq).eq(1..=3), "sequence numbers: {read:?}");
-    assert_eq!(read.version, Version::new(3));
-}
-
 /// Messages of every role, starts of calls and ends of every kind are read as written, each in its turn.
 pub async fn every_kind_of_message_survives(store: Store) {
     let call = ToolCall::new("c1", "look", "{\"at\": [1, 2.5, null]}");
@@ -74,19 +63,14 @@ pub async fn unknown_kinds_survive(store: Store) {
     assert_survive(&store, kinds).await;
 }
 
-/// Any text survives, including NUL, quotes and all planes of Unicode.
+/// Any text survives, including NUL, quotes, all planes of Unicode and a text of a mebibyte.
 pub async fn texts_of_all_sorts_survive(store: Store) {
     let texts =
         ["", "\u{0}", "a\u{0}b", "'; drop table entries; --", "\"\\\u{8}\u{1F}", "\r\n\t", "\u{FEFF}"];
     let more = ["\u{1F980}\u{200D}\u{1F3FD}", "\u{202E}abc", "e\u{301}", "\u{10FFFF}", "%s {} $1 ?"];
     let message = |text: &str| EntryKind::Message(Message::user(text));
-    assert_survive(&store, texts.into_iter().chain(more).map(message).collect()).await;
-}
-
-/// An entry of one mebibyte survives.
-pub async fn a_large_entry_survives(store: Store) {
     let large: String = ('a'..='z').cycle().take(1 << 20).collect();
-    assert_survive(&store, vec![EntryKind::Message(Message::user(large))]).await;
+    assert_survive(&store, texts.into_iter().chain(more).chain([&*large]).map(message).collect()).await;
 }
 
 /// Any JSON survives: numbers at the limits of their types, empty and unusual names, empty lists. JSON inside a

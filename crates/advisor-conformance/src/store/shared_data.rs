@@ -116,6 +116,12 @@ pub async fn reads_data_of_earlier_version(store: Store, key: &ConversationKey, 
     assert_eq!(after.entries.iter().map(|entry| entry.seq).collect::<Vec<_>>(), [version.as_u64()]);
 }
 
+/// What a store acknowledges is visible at once. A writer that loaded a conversation before its deletion does not recreate
+/// it.
+pub async fn writes_are_read_at_once(store: Store) {
+    both_stores_see_each_others_writes_at_once(Arc::clone(&store), store).await;
+}
+
 /// An append or a deletion acknowledged by one store is visible in the other at once.
 pub async fn both_stores_see_each_others_writes_at_once(one: Store, other: Store) {
     let key = new_key();
@@ -129,6 +135,7 @@ pub async fn both_stores_see_each_others_writes_at_once(one: Store, other: Store
     one.delete(&key).await.unwrap();
     let refused = other.append(&key, version, said("t", 99, &["x"])).await;
     assert!(matches!(refused, Err(StoreError::Gone)), "{refused:?}");
+    assert_eq!(one.load(&key, ReadRange::All).await.unwrap().version, Version::EMPTY);
 }
 
 /// Concurrent `writers`, alternating between the two stores, append `appends` batches each. No entry is lost, and

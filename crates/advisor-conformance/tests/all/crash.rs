@@ -1,6 +1,6 @@
 //! The macros that inject faults at every await point, as a third party uses them.
 
-use advisor_conformance::crash::{AwaitPoint, AwaitPoints, Leaves};
+use advisor_conformance::crash::{AwaitPoint, AwaitPoints, Leaves, Operation};
 use advisor_core::{AdvisorChain, ChatRequest, ConversationKey, Message, Phase, StreamAdvisor, from_fn};
 use conversation_store::{ConversationStore, EntryId, InMemoryStore};
 
@@ -58,5 +58,8 @@ async fn reading_entries_and_branches_passes_points() {
     let key = ConversationKey::new("c").unwrap();
     store.read(&key, EntryId::BEGINNING, 9).await.unwrap();
     store.branches(&key).await.unwrap();
-    assert_eq!(points.passed(), [[AwaitPoint::BeforeLoad, AwaitPoint::AfterLoad]; 2].concat());
+    assert_eq!(
+        points.passed(),
+        [[AwaitPoint::Before(Operation::Load), AwaitPoint::After(Operation::Load)]; 2].concat()
+    );
 }

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use advisor_core::{BlockDelta, ChatResponse, Chunk, ErrorKind, Message, OnDrop, Role, TurnEnd, TurnId};
 use conversation_store::{Entry, EntryKind, NewEntry, Version};
 
-use crate::crash::{CaseRun, Event, Fault, Outcome, TurnRun, labels};
+use crate::crash::{CaseRun, Event, Fault, Outcome, TurnRun};
+use crate::sent::written;
 
 pub(super) fn log_is_what_was_appended(run: &CaseRun) -> Result<(), String> {
     for (place, turn) in run.turns.iter().enumerate() {
@@ -17,7 +18,7 @@ pub(super) fn log_is_what_was_appended(run: &CaseRun) -> Result<(), String> {
             || log.next().is_some()
             || !turn.log.iter().map(|entry| entry.seq).eq((1..).take(turn.log.len()))
         {
-            let log: Vec<_> = turn.log.iter().map(|entry| labels::of_entry(&entry.kind)).collect();
+            let log: Vec<_> = turn.log.iter().map(|entry| entry.kind.label()).collect();
             return Err(format!(
                 "after turn {} the log is {log:?}, which differs from the appended entries",
                 turn.id
@@ -269,8 +270,8 @@ pub(super) fn the_last_turn_is_unchanged(run: &CaseRun) -> Result<(), String> {
     if remembered != alone {
         return Err(format!(
             "the last turn is stored as {}, and in a separate conversation as {}",
-            labels::of_messages(&remembered),
-            labels::of_messages(&alone)
+            written(&remembered),
+            written(&alone)
         ));
     }
     Ok(())

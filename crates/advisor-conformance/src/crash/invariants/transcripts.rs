@@ -6,18 +6,18 @@ use chat_memory_advisor::{INTERRUPTED, repair};
 use conversation_store::{Entry, EntryKind, NewEntry};
 
 use crate::crash::case_run::appended;
-use crate::crash::{CaseRun, Event, labels};
-use crate::sent::is_sent;
+use crate::crash::{CaseRun, Event};
+use crate::sent::{is_sent, written};
 
 pub(super) fn requests_are_valid(run: &CaseRun) -> Result<(), String> {
     for event in run.events() {
         let Event::Asked { messages, .. } = event else { continue };
         let said: Vec<_> = messages.iter().filter(|message| message.role() != Role::System).collect();
         if let Some(defect) = validate_transcript(said.iter().copied()).first() {
-            return Err(format!("{defect} in {}", labels::of_messages(said)));
+            return Err(format!("{defect} in {}", written(said)));
         }
         if said.first().is_none_or(|first| first.role() != Role::User) {
-            return Err(format!("the first message is not from the user in {}", labels::of_messages(said)));
+            return Err(format!("the first message is not from the user in {}", written(said)));
         }
     }
     Ok(())
@@ -38,8 +38,8 @@ pub(super) fn memory_is_the_prompt(run: &CaseRun) -> Result<(), String> {
         if sent.len() != repaired.len() || !sent.iter().zip(&repaired).all(is_same) {
             return Err(format!(
                 "the model was sent {}, and memory has {}",
-                labels::of_messages(sent),
-                labels::of_messages(&repaired)
+                written(sent),
+                written(&repaired)
             ));
         }
     }
@@ -50,11 +50,11 @@ pub(super) fn repairing_again_changes_nothing(run: &CaseRun) -> Result<(), Strin
     for turn in &run.turns {
         let once = repair(&turn.log);
         if let Some(defect) = validate_transcript(&once).first() {
-            return Err(format!("{defect} in the repaired log {}", labels::of_messages(&once)));
+            return Err(format!("{defect} in the repaired log {}", written(&once)));
         }
         let again = repair(&as_one_turn(&once, &turn.id));
         if again != once {
-            return Err(format!("{} becomes {}", labels::of_messages(&once), labels::of_messages(&again)));
+            return Err(format!("{} becomes {}", written(&once), written(&again)));
         }
     }
     Ok(())

@@ -1,11 +1,9 @@
 //! `PointStore`: a store with await points before and after each operation.
 
-use std::fmt;
-
 use async_trait::async_trait;
 use conversation_store::{BatchKey, ConversationStore, StoreError, Version};
 
-use crate::crash::{AwaitPoint, AwaitPoints, Event, Fault};
+use crate::crash::{AwaitPoint, AwaitPoints, Event, Fault, Operation};
 use advisor_testkit::{Around, Asked, StoreAround, Work};
 
 /// A store whose operations pass points before and after their effect. Made by [`AwaitPoints::store`].
@@ -64,29 +62,25 @@ impl StorePoints {
         self.points.has_event(|event| matches!(event, Event::Appended { key, .. } if key == batch))
     }
 
-    /// Returns the points before and after an operation, if it has any.
-    fn await_points(&self, asked: Asked<'_>) -> Option<[AwaitPoint; 2]> {
+    /// Returns the operation whose points are passed, if it has any.
+    fn operation(&self, asked: Asked<'_>) -> Option<Operation> {
         match asked {
-            Asked::Load | Asked::Read | Asked::Branches => {
-                Some([AwaitPoint::BeforeLoad, AwaitPoint::AfterLoad])
-            }
-            Asked::Append(batch) if self.was_applied(&batch.key) => {
-                Some([AwaitPoint::BeforeAppendAgain, AwaitPoint::AfterAppend])
-            }
-            Asked::Append(_) => Some([AwaitPoint::BeforeAppend, AwaitPoint::AfterAppend]),
-            Asked::Release => Some([AwaitPoint::BeforeLeaseEnds, AwaitPoint::AfterLeaseEnds]),
+            Asked::Load | Asked::Read | Asked::Branches => Some(Operation::Load),
+            Asked::Append(batch) if self.was_applied(&batch.key) => Some(Operation::AppendAgain),
+            Asked::Append(_) => Some(Operation::Append),
+            Asked::Release => Some(Operation::Release),
             Asked::Acquire | Asked::Renew if self.leases == LeasePoints::Given => None,
-            Asked::Acquire => Some([AwaitPoint::BeforeLease, AwaitPoint::AfterLease]),
-            Asked::Renew => Some([AwaitPoint::BeforeRenewal, AwaitPoint::AfterRenewal]),
+            Asked::Acquire => Some(Operation::Acquire),
+            Asked::Renew => Some(Operation::Renew),
             _ => None,
         }
     }
 
-    fn record_append(&self, asked: Asked<'_>, before: AwaitPoint, version: Option<Version>) {
+    fn record_append(&self, asked: Asked<'_>, operation: Operation, version: Option<Version>) {
         let (Asked::Append(batch), Some(version)) = (asked, version) else { return };
         let key = batch.key.clone();
-        self.points.record(match before {
-            AwaitPoint::BeforeAppendAgain => Event::AppendedAgain { key, version },
+        self.points.record(match operation {
+            Operation::AppendAgain => Event::AppendedAgain { key, version },
             _ => Event::Appended { key, entries: batch.entries.clone(), version },
         });
     }
@@ -96,27 +90,21 @@ impl StorePoints {
 impl Around for StorePoints {
     async fn around(&self, asked: Asked<'_>, work: Work<'_>) -> Result<Option<Version>, StoreError> {
         let _alive = self.points.alive();
-        let Some([before, after]) = self.await_points(asked) else {
+        let Some(operation) = self.operation(asked) else {
             let done = work.await?;
             if matches!(asked, Asked::Acquire) {
-                self.pass(AwaitPoint::AfterLease).await?;
+                self.pass(AwaitPoint::After(Operation::Acquire)).await?;
             }
             return Ok(done);
         };
-        self.pass(before).await?;
+        self.pass(AwaitPoint::Before(operation)).await?;
         let done = work.await;
-        self.record_append(asked, before, done.as_ref().ok().copied().flatten());
-        self.pass(after).await?;
+        self.record_append(asked, operation, done.as_ref().ok().copied().flatten());
+        self.pass(AwaitPoint::After(operation)).await?;
         done
     }
 
     fn hands_out_leases(&self) -> bool {
         self.leases != LeasePoints::NoLeases
-    }
-}
-
-impl fmt::Debug for StorePoints {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StorePoints").field("points", &self.points).finish_non_exhaustive()
     }
 }

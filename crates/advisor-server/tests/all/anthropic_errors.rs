@@ -1,13 +1,12 @@
 //! Errors of `/v1/messages`, in the form that Anthropic's clients read.
 
-use advisor_server::Tokens;
 use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, Response, StatusCode};
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
-use crate::setting::{Setting, json_of, post, setting};
+use crate::setting::{json_of, post, setting, with_tokens};
 
 fn question() -> Value {
     json!({"model": "chain", "max_tokens": 9, "messages": [{"role": "user", "content": "Hello"}]})
@@ -37,10 +36,7 @@ async fn refused_request_has_the_type_of_its_status() {
     check(unknown, StatusCode::NOT_FOUND, "not_found_error").await;
     let elsewhere = post("/v1/messages").header("host", "example.org").body(Body::from("{}")).unwrap();
     check(setting.send(elsewhere).await, StatusCode::FORBIDDEN, "permission_error").await;
-    let Setting { server, model } = setting;
-    let setting =
-        Setting { server: server.with_tokens(Tokens::new([("the-secret-of-ann", "ann")]).unwrap()), model };
-    let nobody = setting.post("/v1/messages", &question()).await;
+    let nobody = with_tokens(setting).post("/v1/messages", &question()).await;
     check(nobody, StatusCode::UNAUTHORIZED, "authentication_error").await;
 }
 

@@ -2,20 +2,20 @@
 
 use std::sync::{Arc, Mutex};
 
-use advisor_core::{ChatClient, ToolDefinition};
+use advisor_core::{Prompt, ToolDefinition};
 use advisor_server::{AllowedOrigins, ChatServer, serve};
-use advisor_testkit::{Answer, ScriptedModel};
+use advisor_testkit::Answer;
 use axum::body::Body;
+use axum::http::request::Parts;
 use axum::http::{Request, StatusCode};
 use axum::middleware::{Next, from_fn};
 use axum::response::IntoResponse;
-use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tool_call_advisor::{FnTool, ToolCallAdvisor};
 use tower::ServiceExt;
 
-use crate::setting::{LIMIT, Setting, json_of, post, refused, setting, text};
+use crate::setting::{LIMIT, chain, json_of, post, refused, setting, text};
 
 /// A user whom the application has recognised.
 #[derive(Debug, Clone, PartialEq)]
@@ -109,25 +109,16 @@ async fn prompt_has_data_of_the_request() {
         noted.lock().unwrap().push(invocation.turn.extensions().get::<Login>());
         async { Ok(Value::Null.into()) }
     });
-    let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
-    let model = ScriptedModel::new([
-        Answer::from_calls([("c1", "look", "{}")]),
-        Answer::from_text("Done."),
-        Answer::from_text("Again."),
-    ]);
-    let client = ChatClient::builder(model.clone())
-        .advisor(memory.clone())
-        .advisor(ToolCallAdvisor::builder().build().unwrap())
-        .tool(tool)
-        .build()
-        .unwrap();
-    let server = ChatServer::new(client, memory).with_authentication(|_| Some("everyone".into())).map_prompt(
-        |prompt, head| match head.extensions.get::<Login>() {
-            Some(login) => prompt.extension(login.clone()).system("Be brief.").conversation("another"),
-            None => prompt,
-        },
-    );
-    let setting = Setting { server, model };
+    let answers =
+        [Answer::from_calls([("c1", "look", "{}")]), Answer::from_text("Done."), Answer::from_text("Again.")];
+    let tool_loop = ToolCallAdvisor::builder().build().unwrap();
+    let change = |prompt: Prompt, head: &Parts| match head.extensions.get::<Login>() {
+        Some(login) => prompt.extension(login.clone()).system("Be brief.").conversation("another"),
+        None => prompt,
+    };
+    let setting = chain(answers, |client| client.advisor(tool_loop).tool(tool));
+    let setting =
+        setting.with(|server| server.with_authentication(|_| Some("everyone".into())).map_prompt(change));
     text(send(&setting.server, asking("ann").body(body()).unwrap()).await).await;
     text(send(&setting.server, post("/api/chat").body(body()).unwrap()).await).await;
     assert_eq!(*seen.lock().unwrap(), [Some(Login("ann".into()))]);

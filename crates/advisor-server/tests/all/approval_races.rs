@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use advisor_core::{ChatClient, ToolDefinition};
-use advisor_server::ChatServer;
-use advisor_testkit::{Answer, ScriptedModel};
+use advisor_testkit::Answer;
 use axum::http::StatusCode;
-use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore};
 use futures::future::select;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
-use tool_call_advisor::{FnTool, PolicyAction, ToolCallAdvisor, ToolPolicy, ToolRule};
+use tool_call_advisor::FnTool;
 
-use crate::approvals::pays;
+use crate::approvals::{definition, paying, pays};
+use crate::protocol_approvals::{self, approved, approved_response};
 use crate::setting::{Setting, json_of, post, text};
+use crate::ui_approvals::{answered, continued};
+use crate::ui_history::field;
 
 /// A server whose tool `pay` waits for an approval, and then for the test.
 struct SlowTill {
@@ -27,8 +27,7 @@ struct SlowTill {
 fn slow_till(answers: impl IntoIterator<Item = Answer>) -> SlowTill {
     let (begun, may_end) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
     let (begins, ends) = (Arc::clone(&begun), Arc::clone(&may_end));
-    let cents = json!({"type": "object", "properties": {"cents": {"type": "integer"}}});
-    let pay = FnTool::new(ToolDefinition::new("pay", "Pays.", cents), move |arguments: Value| {
+    let pay = FnTool::new(definition("pay"), move |arguments: Value| {
         let ends = Arc::clone(&ends);
         begins.add_permits(1);
         async move {
@@ -36,17 +35,7 @@ fn slow_till(answers: impl IntoIterator<Item = Answer>) -> SlowTill {
             Ok(format!("paid {}", arguments["cents"]))
         }
     });
-    let policy =
-        ToolPolicy { rules: vec![ToolRule::new(["pay"], PolicyAction::Ask)], ..ToolPolicy::default() };
-    let (model, memory) = (ScriptedModel::new(answers), ChatMemoryAdvisor::new(InMemoryStore::new()));
-    let client = ChatClient::builder(model.clone())
-        .advisor(memory.clone())
-        .advisor(ToolCallAdvisor::builder().policy(policy).build().unwrap())
-        .tool(pay)
-        .build()
-        .unwrap();
-    let server = ChatServer::new(client, memory).with_approvals();
-    SlowTill { setting: Arc::new(Setting { server, model }), begun, may_end }
+    SlowTill { setting: Arc::new(paying(answers, pay, |client| client)), begun, may_end }
 }
 
 impl SlowTill {
@@ -79,53 +68,26 @@ async fn let_requests_be_read() {
     }
 }
 
-fn ids(stream: &str, kind: &str, path: &str) -> Vec<String> {
-    let read = |line: &str| serde_json::from_str::<Value>(line.strip_prefix("data: ")?).ok();
-    let events = stream.lines().filter_map(read).filter(|event| event["type"] == kind);
-    events.filter_map(|event| Some(event.pointer(path)?.as_str()?.to_owned())).collect()
-}
-
 async fn ui_decision(till: &SlowTill) -> Value {
     let user = json!({"id": "u1", "role": "user", "parts": [{"type": "text", "text": "Pay."}]});
     let asked = json!({"id": "c1", "messages": [user], "trigger": "submit-message"});
     let (_, stream) = till.send(("/api/ui", None), &asked).await.unwrap();
-    let asked = ids(&stream, "tool-approval-request", "/approvalId");
-    let parts: Vec<_> = asked
-        .iter()
-        .zip(["c1", "c2"])
-        .map(|(id, call)| {
-            json!({"type": "dynamic-tool", "toolName": "pay", "toolCallId": call, "state": "approval-responded",
-                "approval": {"id": id, "approved": true}})
-        })
-        .collect();
-    let message = json!({"id": "answer-u1", "role": "assistant", "parts": parts});
-    json!({"id": "c1", "messages": [message], "trigger": "submit-message"})
+    let asked = field(&stream, "tool-approval-request", "approvalId");
+    let parts = [answered("c1", &asked[0], true, None), answered("c2", &asked[1], true, None)];
+    json!({"id": "c1", "messages": [continued(&parts)], "trigger": "submit-message"})
 }
 
 async fn run_decision(till: &SlowTill, run: &str) -> Value {
     let user = json!({"id": "u", "role": "user", "content": "Pay."});
     let asked = json!({"threadId": "c1", "runId": "r1", "messages": [user]});
     let (_, stream) = till.send(("/api/ag-ui", None), &asked).await.unwrap();
-    let read = |line: &str| serde_json::from_str::<Value>(line.strip_prefix("data: ")?).ok();
-    let finished = stream.lines().filter_map(read).find(|event| event["type"] == "RUN_FINISHED").unwrap();
-    let resume: Vec<_> = finished["outcome"]["interrupts"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|asked| json!({"interruptId": asked["id"], "status": "resolved", "payload": {"approved": true}}))
-        .collect();
-    let call = json!({"id": "c1", "type": "function", "function": {"name": "pay", "arguments": "{}"}});
-    let asked = json!({"id": "a", "role": "assistant", "toolCalls": [call]});
-    json!({"threadId": "c1", "runId": run, "messages": [user, asked], "resume": resume})
+    protocol_approvals::run(run, &["Pay."], &approved(&stream))
 }
 
 async fn response_decision(till: &SlowTill) -> Value {
     let asking = json!({"model": "chain", "input": "Pay.", "conversation": "c1"});
     let first = json_of(till.setting.post("/v1/responses", &asking).await).await;
-    let approved: Vec<_> = first["output"].as_array().unwrap().iter().map(
-        |asked| json!({"type": "mcp_approval_response", "approval_request_id": asked["id"], "approve": true}),
-    ).collect();
-    json!({"model": "chain", "previous_response_id": first["id"], "input": approved, "stream": true})
+    json!({"previous_response_id": first["id"], "input": approved_response(&first), "stream": true})
 }
 
 /// A decision that is sent again while the calls run joins their turn, and shows all their ends.

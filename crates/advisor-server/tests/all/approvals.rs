@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use advisor_core::{
-    AdvisorChain, CallKey, CallStart, ChatClient, ChatRequest, ConversationKey, Decision, Error, ErrorKind,
-    Phase, Placement, StreamAdvisor, ToolDefinition, from_fn,
+    AdvisorChain, CallKey, CallStart, ChatClient, ChatClientBuilder, ChatRequest, ConversationKey, Decision,
+    Error, ErrorKind, Phase, Placement, StreamAdvisor, ToolDefinition, from_fn,
 };
 use advisor_server::ChatServer;
 use advisor_testkit::{Answer, ScriptedModel};
@@ -17,7 +17,9 @@ use tool_call_advisor::{
     ArgumentTest, ClientSideTool, FnTool, PolicyAction, ToolCallAdvisor, ToolPolicy, ToolRule,
 };
 
-use crate::setting::{Setting, json_of, refused, text};
+use crate::protocol_approvals::{resolved, run};
+use crate::setting::{Setting, chain, json_of, refused, text, told};
+use crate::ui_approvals::{answered, continued};
 
 /// A server whose tool `pay` waits for an approval and counts its runs. Its policy denies 13 cents, and a guard outside
 /// memory answers messages that begin with `Forbidden`.
@@ -28,11 +30,24 @@ pub(crate) struct Till {
     pub(crate) paid: Arc<AtomicUsize>,
 }
 
+pub(crate) fn definition(name: &str) -> ToolDefinition {
+    let cents = json!({"type": "object", "properties": {"cents": {"type": "integer"}}});
+    ToolDefinition::new(name, "A tool.", cents)
+}
+
+/// A server whose users decide about this tool `pay`.
+pub(crate) fn paying(
+    answers: impl IntoIterator<Item = Answer>,
+    pay: FnTool,
+    add: impl FnOnce(ChatClientBuilder) -> ChatClientBuilder,
+) -> Setting {
+    let policy =
+        ToolPolicy { rules: vec![ToolRule::new(["pay"], PolicyAction::Ask)], ..ToolPolicy::default() };
+    let tool_loop = ToolCallAdvisor::builder().policy(policy).build().unwrap();
+    chain(answers, |client| add(client.advisor(tool_loop).tool(pay))).with(ChatServer::with_approvals)
+}
+
 pub(crate) fn till(answers: impl IntoIterator<Item = Answer>) -> Till {
-    let definition = |name: &str| {
-        let cents = json!({"type": "object", "properties": {"cents": {"type": "integer"}}});
-        ToolDefinition::new(name, "A tool.", cents)
-    };
     let (model, paid) = (ScriptedModel::new(answers), Arc::new(AtomicUsize::new(0)));
     let runs = Arc::clone(&paid);
     let pay = FnTool::new(definition("pay"), move |arguments: Value| {
@@ -106,11 +121,7 @@ pub(crate) async fn asked(till: &Till) -> Vec<Value> {
 }
 
 async fn waiting(till: &Till) -> Vec<Value> {
-    conversation(till).await["waiting"].as_array().unwrap().clone()
-}
-
-pub(crate) async fn conversation(till: &Till) -> Value {
-    json_of(till.setting.get("/api/conversations/c1").await).await
+    till.setting.read().await["waiting"].as_array().unwrap().clone()
 }
 
 /// Returns the decision about a call as it was shown.
@@ -189,41 +200,66 @@ async fn failure_after_approved_calls_invites_no_retry() {
     assert_eq!(till.paid.load(Ordering::SeqCst), 2);
 }
 
-/// A refused decision runs nothing, and the calls still wait.
+/// A refused decision says what is wrong with it and runs nothing, and the calls still wait.
 #[tokio::test]
 async fn wrong_decisions_are_refused() {
     let till = open_till([pays()]);
     let waiting = asked(&till).await;
     let approved = |place: usize| decision(&waiting[place], &json!("approved"));
-    let mut forged = approved(1);
-    forged["arguments"] = json!(r#"{"cents":20}"#);
-    let mut unknown = approved(1);
-    unknown["key"] = json!(waiting[1]["key"].as_str().unwrap().replace("/1/1", "/1/9"));
-    let misfit = decision(&waiting[1], &json!({"approved_with": {"cents": "two"}}));
-    let unprocessable = StatusCode::UNPROCESSABLE_ENTITY;
+    let changed = |cents: Value| decision(&waiting[1], &json!({"approved_with": {"cents": cents}}));
+    let with = |field: &str, value: Value| {
+        let mut decision = approved(1);
+        decision[field] = value;
+        decision
+    };
+    let other_key = waiting[1]["key"].as_str().unwrap().replace("/1/1", "/1/9");
+    let (bad, unprocessable) = (StatusCode::BAD_REQUEST, StatusCode::UNPROCESSABLE_ENTITY);
+    let both = json!([approved(0), approved(1)]);
+    for (decisions, status, wanted) in [
+        (vec![approved(0)], unprocessable, "waits without a decision"),
+        (vec![], unprocessable, "waits without a decision"),
+        (vec![approved(0), approved(1), approved(1)], unprocessable, "two decisions"),
+        (
+            vec![approved(0), with("arguments", json!("{}"))],
+            unprocessable,
+            "other arguments: show the call again",
+        ),
+        (vec![approved(0), with("key", json!(other_key))], unprocessable, "does not wait for this call"),
+        (vec![approved(0), with("expires_at", json!(7))], unprocessable, "expired"),
+        (vec![approved(0), changed(json!("two"))], unprocessable, "do not fit"),
+        (vec![approved(0), changed(json!(13))], unprocessable, "the policy denies the changed arguments"),
+        (vec![with("key", json!("t1"))], bad, "key"),
+        (vec![with("key", json!({"turn": "t1"}))], bad, "key"),
+    ] {
+        let body = json!({"conversation": "c1", "decisions": decisions});
+        let told = told(till.setting.post("/api/chat", &body).await, status).await;
+        assert!(told.contains(wanted) && !told.contains("Sent"), "{body}: {told}");
+    }
     for (body, status) in [
-        (json!({"conversation": "c1", "decisions": [approved(0)]}), unprocessable),
-        (json!({"conversation": "c1", "decisions": [approved(0), forged]}), unprocessable),
-        (json!({"conversation": "c1", "decisions": [approved(0), misfit]}), unprocessable),
-        (json!({"conversation": "c1", "decisions": [approved(0), approved(1), unknown]}), unprocessable),
-        (json!({"conversation": "c2", "decisions": [approved(0), approved(1)]}), unprocessable),
-        (json!({"decisions": [approved(0), approved(1)]}), StatusCode::BAD_REQUEST),
-        (json!({"conversation": "c1"}), StatusCode::BAD_REQUEST),
-        (json!({"conversation": "c1", "replaces": "t", "decisions": []}), StatusCode::BAD_REQUEST),
-        (json!({"conversation": "c1", "decisions": [{"key": {}}]}), StatusCode::BAD_REQUEST),
+        (json!({"conversation": "c2", "decisions": both}), unprocessable),
+        (json!({"decisions": both}), bad),
+        (json!({"conversation": "c1"}), bad),
+        (json!({"conversation": "c1", "replaces": "t", "decisions": []}), bad),
     ] {
         assert_eq!(till.setting.post("/api/chat", &body).await.status(), status, "{body}");
     }
     assert_eq!((self::waiting(&till).await, till.paid.load(Ordering::SeqCst)), (waiting, 0));
 }
 
-/// Unless the application says so, clients neither see nor decide waiting calls.
+/// Unless the application says so, clients of no protocol see or decide waiting calls.
 #[tokio::test]
 async fn users_decide_only_if_the_application_says_so() {
     let till = till([pays()]);
     assert_eq!(asked(&till).await, Vec::<Value>::new());
-    let body = json!({"conversation": "c1", "decisions": []});
-    refused(till.setting.post("/api/chat", &body).await, StatusCode::FORBIDDEN).await;
+    let resume = json!([resolved("t.1.0.d.c1", &json!({"approved": true}))]);
+    let part = answered("c1", "t.1.0.d.c1", true, None);
+    for (path, body) in [
+        ("/api/chat", json!({"conversation": "c1", "decisions": []})),
+        ("/api/ag-ui", run("r2", &["Pay."], &resume)),
+        ("/api/ui", json!({"id": "c1", "messages": [continued(&[part])], "trigger": "submit-message"})),
+    ] {
+        refused(till.setting.post(path, &body).await, StatusCode::FORBIDDEN).await;
+    }
     assert_eq!(till.paid.load(Ordering::SeqCst), 0);
 }
 

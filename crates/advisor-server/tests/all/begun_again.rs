@@ -79,13 +79,6 @@ fn sending(text: &str, trigger: &str, replaced: Option<&str>) -> Value {
     json!({"id": "c1", "messages": [message], "trigger": trigger, "messageId": replaced})
 }
 
-/// Returns the texts of the messages of the conversation.
-async fn texts(setting: &Setting) -> Vec<String> {
-    let read = json_of(setting.get("/api/conversations/c1").await).await;
-    let messages = read["messages"].as_array().unwrap();
-    messages.iter().map(|message| message["text"].as_str().unwrap().to_owned()).collect()
-}
-
 /// Memory never had the turn, so an edit or a regeneration begins it.
 #[tokio::test(start_paused = true)]
 async fn turn_refused_outside_memory_is_replaced() {
@@ -104,7 +97,7 @@ async fn turn_refused_outside_memory_is_replaced() {
                 let again = second.post("/api/ui", &sending(said, trigger, replaced)).await;
                 let (status, events) = (again.status(), text(again).await);
                 assert!(events.contains("One."), "{refusal:?} {trigger} {is_relayed}: {status} {events}");
-                assert_eq!(texts(&first).await, [said, "One."], "{refusal:?} {trigger} {is_relayed}");
+                assert_eq!(first.texts().await, [said, "One."], "{refusal:?} {trigger} {is_relayed}");
             }
         }
     }
@@ -197,6 +190,6 @@ async fn failed_edit_is_sent_again() {
     for _ in 0..2 {
         assert!(text(setting.post("/api/ui", &edited).await).await.contains("Two."));
     }
-    assert_eq!(texts(&setting).await, ["Why?", "Two."]);
+    assert_eq!(setting.texts().await, ["Why?", "Two."]);
     assert_eq!(setting.model.calls(), 3);
 }

@@ -3,28 +3,24 @@
 use std::io;
 use std::time::Duration;
 
-use advisor_server::{ServerLimits, serve};
 use advisor_testkit::Answer;
 use axum::body::{Body, Bytes};
 use axum::http::StatusCode;
-use futures::future::join_all;
 use futures::{StreamExt, stream};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
 
 use crate::approvals::open_till;
+use crate::connection::served;
+use crate::large_pages::off_the_async_threads;
 use crate::setting::{LIMIT, Setting, json_of, post, refused, setting, text};
 
 const BODY_TIMEOUT: Duration = Duration::from_secs(7);
 
 fn limited(answers: impl IntoIterator<Item = Answer>) -> Setting {
-    let Setting { server, model } = setting(answers);
-    let mut limits = ServerLimits::default();
-    limits.body_timeout = BODY_TIMEOUT;
-    limits.body_bytes = 1 << 20;
-    Setting { server: server.with_limits(limits), model }
+    setting(answers).limited(|limits| (limits.body_timeout, limits.body_bytes) = (BODY_TIMEOUT, 1 << 20))
 }
 
 /// The routes that read a body.
@@ -136,33 +132,12 @@ async fn law_r1_arguments_in_texts_are_bounded_together() {
     }
 }
 
-/// The only blocking thread of the runtime is taken, and the async thread answers while large bodies wait for it.
 #[test]
 fn large_bodies_are_parsed_off_the_async_threads() {
-    let runtime =
-        tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(1).build().unwrap();
-    runtime.block_on(async {
-        let setting = setting((0..10).map(|_| Answer::from_text("Fine.")));
-        let (release, released) = std::sync::mpsc::channel::<()>();
-        let taken = tokio::task::spawn_blocking(move || released.recv());
-        let large = json!({"message": "word ".repeat(20_000)});
-        let asked = (0..10).map(|_| async { text(setting.post("/api/chat", &large).await).await });
-        let mut answers = std::pin::pin!(join_all(asked));
-        let bystander = async {
-            for _ in 0..100 {
-                tokio::task::yield_now().await;
-            }
-            setting.get("/healthz").await.status()
-        };
-        tokio::select! {
-            biased;
-            _ = &mut answers => panic!("a body was parsed on the async thread"),
-            status = bystander => assert_eq!(status, StatusCode::OK),
-        }
-        release.send(()).unwrap();
-        let answers = timeout(LIMIT, answers).await.unwrap();
-        assert!(answers.iter().all(|answer| answer.contains("Fine.")));
-        taken.await.unwrap().unwrap();
+    let large = json!({"message": "word ".repeat(20_000)});
+    let setting = async { setting((0..10).map(|_| Answer::from_text("Fine."))) };
+    off_the_async_threads("Fine.", setting, async |setting| {
+        text(setting.post("/api/chat", &large).await).await
     });
 }
 
@@ -180,10 +155,8 @@ async fn body_that_breaks_off_is_refused() {
 /// A client that ends its half of the connection within the body can still read the answer.
 #[tokio::test]
 async fn connection_that_ends_within_the_body_is_answered() {
-    let setting = limited([]);
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let mut client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
-    let serving = tokio::spawn(serve(listener, setting.server.clone(), std::future::pending(), LIMIT));
+    let (address, serving) = served(limited([]).server).await;
+    let mut client = TcpStream::connect(address).await.unwrap();
     let head = "POST /api/chat HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 99\r\n\r\n";
     client.write_all(format!("{head}{{\"mess").as_bytes()).await.unwrap();
     client.shutdown().await.unwrap();

@@ -9,7 +9,7 @@ use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use serde_json::{Value, json};
 
-use crate::setting::{json_of, post, refused, setting, text, until};
+use crate::setting::{json_of, refused, setting, text, until};
 use crate::validate;
 
 fn asking(text: &str) -> Value {
@@ -116,13 +116,29 @@ async fn ended_turn_is_read_again_by_its_id() {
 
 #[tokio::test]
 async fn law_k2_stopped_turn_keeps_its_text() {
-    let setting = setting([Answer::new().text("It is").hang()]);
-    let (_, body) = until(setting.post("/api/chat", &asking("How is it?")).await, "It is").await;
-    let stopped = setting.send(post("/api/conversations/c1/stop").body(Body::empty()).unwrap()).await;
-    assert_eq!(stopped.status(), StatusCode::NO_CONTENT);
-    drop(body);
-    let read = json_of(setting.get("/api/conversations/c1").await).await;
-    assert!(read["messages"][1]["text"].as_str().unwrap().starts_with("It is"), "{read}");
+    // On the second route, a disconnect would stop the turn and let it run again, but it was stopped before.
+    for path in ["/api/chat", "/api/chunks"] {
+        let setting = setting([Answer::new().text("It is").hang()]);
+        let ask = json!({"message": "How is it?", "conversation": "c1", "turn": "t1"});
+        let (_, body) = until(setting.post(path, &ask).await, "It is").await;
+        setting.stop().await;
+        drop(body);
+        assert!(setting.texts().await[1].starts_with("It is"), "{path}");
+        assert!(text(setting.post(path, &ask).await).await.contains("cancelled"), "{path}");
+        assert_eq!(setting.model.calls(), 1, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn law_r1_kept_chunks_are_bounded_in_bytes() {
+    let long = || (0..9).fold(Answer::new(), |answer, _| answer.text("x".repeat(10_000))).done();
+    for (bytes, status) in [(25_000, StatusCode::NOT_FOUND), (100_000, StatusCode::OK)] {
+        let setting = setting([long()]).limited(|limits| limits.kept_bytes = bytes);
+        let ask = json!({"message": "How is it?", "conversation": "c1", "turn": "t1"});
+        text(setting.post("/api/chat", &ask).await).await;
+        let again = Request::get("/api/conversations/c1/stream").header("x-turn-id", "t1");
+        assert_eq!(setting.send(again.body(Body::empty()).unwrap()).await.status(), status, "{bytes}");
+    }
 }
 
 /// Clients wait for whole seconds, and not for less than the provider demands.
@@ -170,14 +186,7 @@ async fn turn_is_replaced_by_an_edited_one() {
     }
     let body = json!({"message": "Other?", "conversation": "c1", "replaces": "t1"});
     text(setting.post("/api/chat", &body).await).await;
-    let read = json_of(setting.get("/api/conversations/c1").await).await;
-    let texts: Vec<_> = read["messages"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|message| message["text"].as_str().unwrap())
-        .collect();
-    assert_eq!(texts, ["Other?", "Three."]);
+    assert_eq!(setting.texts().await, ["Other?", "Three."]);
     assert_eq!(setting.model.prompts()[2].messages.len(), 1, "nothing of the replaced turns is sent");
     let unknown = json!({"message": "Other?", "conversation": "c1", "replaces": "t9"});
     refused(setting.post("/api/chat", &unknown).await, StatusCode::NOT_FOUND).await;

@@ -6,12 +6,10 @@ use advisor_testkit::Answer;
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 
-use crate::setting::{json_of, setting};
+use crate::setting::{json_of, setting, told};
 
 async fn message_of(path: &str, body: &Value, status: StatusCode) -> String {
-    let response = setting([]).post(path, body).await;
-    assert_eq!(response.status(), status, "{path} {body}");
-    json_of(response).await["error"]["message"].as_str().unwrap().to_owned()
+    told(setting([]).post(path, body).await, status).await
 }
 
 #[tokio::test]

@@ -3,16 +3,14 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use advisor_core::{ChatClient, ConversationKey, Error, ErrorKind, Message, TurnId};
-use advisor_server::ChatServer;
+use advisor_core::{ConversationKey, Error, ErrorKind};
 use advisor_testkit::{Answer, ScriptedModel};
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
-use chat_memory_advisor::store::{Batch, BatchKey, ConversationStore, NewEntry, Version};
 use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore, Window};
 use serde_json::{Value, json};
 
-use crate::setting::{Setting, json_of, refused, setting, text};
+use crate::setting::{Setting, chain_over, json_of, refused, setting, text, texts_of};
 
 #[tokio::test]
 async fn conversation_is_read_and_deleted() {
@@ -39,11 +37,11 @@ async fn conversation_is_read_and_deleted() {
 /// The application keeps more of a conversation than memory does. If it cannot be deleted, the conversation stays.
 #[tokio::test]
 async fn application_deletes_first() {
-    let Setting { server, model } = setting([Answer::from_text("Noted.")]);
+    let setting = setting([Answer::from_text("Noted.")]);
     let kept = Arc::new(Mutex::new(vec![ConversationKey::new("c1").unwrap()]));
     let (notes, is_down) = (Arc::clone(&kept), Arc::new(AtomicBool::new(true)));
     let down = Arc::clone(&is_down);
-    let server = server.with_deletion(move |key| {
+    let work = move |key| {
         let (notes, is_down) = (Arc::clone(&notes), down.load(Ordering::Relaxed));
         async move {
             if is_down {
@@ -52,8 +50,8 @@ async fn application_deletes_first() {
             notes.lock().unwrap().retain(|kept| *kept != key);
             Ok(())
         }
-    });
-    let setting = Setting { server, model };
+    };
+    let setting = setting.with(|server| server.with_deletion(work));
     text(setting.post("/api/chat", &json!({"message": "Hi", "conversation": "c1"})).await).await;
     let delete = || setting.send(Request::delete("/api/conversations/c1").body(Body::empty()).unwrap());
     let failed = refused(delete().await, StatusCode::INTERNAL_SERVER_ERROR).await;
@@ -64,27 +62,10 @@ async fn application_deletes_first() {
     assert!(kept.lock().unwrap().is_empty());
 }
 
-#[tokio::test]
-async fn hidden_messages_are_not_shown() {
-    let store = InMemoryStore::new();
-    let turn = TurnId::new("t1").unwrap();
-    let messages = [Message::user("a note of the program").hidden(), Message::user("How is it?")];
-    let entries = messages.map(|message| NewEntry::new(turn.clone(), message.into()));
-    let batch = Batch::new(BatchKey::for_input(turn), entries.to_vec());
-    store.append(&ConversationKey::new("c1").unwrap(), Version::EMPTY, batch).await.unwrap();
-    let (memory, model) = (ChatMemoryAdvisor::new(store), ScriptedModel::new([]));
-    let client = ChatClient::builder(model.clone()).advisor(memory.clone()).build().unwrap();
-    let setting = Setting { server: ChatServer::new(client, memory), model };
-    let read = json_of(setting.get("/api/conversations/c1").await).await;
-    assert_eq!(read["messages"][0]["text"], "How is it?", "{read}");
-}
-
 /// Returns the texts of the messages of a page, and its `before`.
 async fn page(setting: &Setting, query: &str) -> (Vec<String>, Value) {
     let read = json_of(setting.get(&format!("/api/conversations/c1?{query}")).await).await;
-    let messages = read["messages"].as_array().unwrap();
-    let texts = messages.iter().map(|message| message["text"].as_str().unwrap().to_owned());
-    (texts.collect(), read["before"].clone())
+    (texts_of(&read), read["before"].clone())
 }
 
 async fn ask(setting: &Setting, message: &str) {
@@ -123,20 +104,18 @@ async fn user_messages_have_the_turn_that_replaces_them() {
     assert_eq!(read["messages"][0]["turn"], "q2");
     let body = json!({"message": "Again", "conversation": "c1", "replaces": "q2"});
     text(setting.post("/api/chat", &body).await).await;
-    let (texts, _) = page(&setting, "").await;
-    assert_eq!(texts, ["q1", "a1", "Again", "a3"]);
+    assert_eq!(setting.texts().await, ["q1", "a1", "Again", "a3"]);
 }
 
 #[tokio::test]
 async fn window_does_not_hide_messages() {
     let memory = ChatMemoryAdvisor::new(InMemoryStore::new()).with_window(Window::Turns(1));
     let model = ScriptedModel::new(["a1", "a2", "a3"].map(Answer::from_text));
-    let client = ChatClient::builder(model.clone()).advisor(memory.clone()).build().unwrap();
-    let setting = Setting { server: ChatServer::new(client, memory), model };
+    let setting = chain_over(memory, model, |client| client);
     for message in ["q1", "q2", "q3"] {
         ask(&setting, message).await;
     }
-    assert_eq!(page(&setting, "").await.0, ["q1", "a1", "q2", "a2", "q3", "a3"]);
+    assert_eq!(setting.texts().await, ["q1", "a1", "q2", "a2", "q3", "a3"]);
 }
 
 #[tokio::test]
@@ -172,8 +151,7 @@ async fn deleted_conversation_has_no_turns() {
     let setting = setting([Answer::from_text("Before."), Answer::from_text("After.")]);
     let ask = json!({"message": "How is it?", "conversation": "c1", "turn": "t1"});
     assert!(text(setting.post("/api/chat", &ask).await).await.contains("Before."));
-    let delete = Request::delete("/api/conversations/c1").body(Body::empty()).unwrap();
-    assert_eq!(setting.send(delete).await.status(), StatusCode::NO_CONTENT);
+    setting.delete().await;
     assert!(text(setting.post("/api/chat", &ask).await).await.contains("After."), "it is a new turn");
 }
 

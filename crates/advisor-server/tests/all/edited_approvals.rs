@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::approvals::{Till, open_till, results};
 use crate::protocol_approvals::{finished, resolved, run};
-use crate::setting::{json_of, text};
+use crate::setting::{json_of, text, told};
 use crate::ui_approvals::{answered, asked, continued, send};
 
 fn till() -> Till {
@@ -17,14 +17,6 @@ fn till() -> Till {
 
 fn runs(till: &Till) -> usize {
     till.paid.load(Ordering::SeqCst)
-}
-
-/// Returns the text of a refusal, after a check of its status.
-async fn told(response: axum::response::Response, status: StatusCode) -> String {
-    let refused = response.status();
-    let body = json_of(response).await;
-    assert_eq!(refused, status, "{body}");
-    body["error"]["message"].as_str().unwrap().to_owned()
 }
 
 async fn interrupt(till: &Till) -> Value {

@@ -1,15 +1,13 @@
 //! The end of an answer in one piece, and of one that is stopped. Streams have the words of `advisor-sse`.
 
-use advisor_core::{ChatClient, FinishReason, ToolDefinition};
-use advisor_server::ChatServer;
-use advisor_testkit::{Answer, ScriptedModel};
+use advisor_core::{FinishReason, ToolDefinition};
+use advisor_testkit::Answer;
 use axum::body::Body;
 use axum::response::Response;
-use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore};
 use serde_json::json;
 use tool_call_advisor::ClientSideTool;
 
-use crate::setting::{Setting, json_of, setting, text, until};
+use crate::setting::{Setting, chain, json_of, setting, text, until};
 
 /// A server whose chain has a tool `ask_user`, which the client runs, and whose model ends for this reason.
 fn ending(reason: &FinishReason) -> Setting {
@@ -17,15 +15,8 @@ fn ending(reason: &FinishReason) -> Setting {
         FinishReason::ToolCalls => Answer::from_calls([("c1", "ask_user", "{}")]),
         reason => Answer::new().text("It is").finish(reason.clone()).done(),
     };
-    let model = ScriptedModel::new([answer]);
-    let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
     let definition = ToolDefinition::new("ask_user", "Asks the user.", json!({"type": "object"}));
-    let client = ChatClient::builder(model.clone())
-        .advisor(memory.clone())
-        .tool(ClientSideTool::new(definition))
-        .build()
-        .unwrap();
-    Setting { server: ChatServer::new(client, memory), model }
+    chain([answer], |client| client.tool(ClientSideTool::new(definition)))
 }
 
 /// A route, the place of the ending in a whole answer, and its value for a whole answer, for calls, and for a cut one.
@@ -60,7 +51,7 @@ async fn stopped_turn_is_no_failure_on_the_page() {
         let setting = setting([Answer::new().text("It is").hang()]);
         let asking = json!({"message": "How is it?", "conversation": "c1"});
         let (_, body) = until(setting.post(path, &asking).await, "It is").await;
-        setting.post("/api/conversations/c1/stop", &json!({})).await;
+        setting.stop().await;
         let rest = text(Response::new(Body::from_stream(body))).await;
         assert!(rest.contains(end), "{path}: {rest}");
     }

@@ -1,13 +1,12 @@
 //! Errors in the terms that the clients of each route look for, in bodies and in streams.
 
 use advisor_core::{Error, ErrorKind};
-use advisor_server::Tokens;
 use advisor_sse::Frame;
 use advisor_testkit::Answer;
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 
-use crate::setting::{Setting, json_of, setting, text};
+use crate::setting::{json_of, setting, text, with_tokens};
 
 const ROUTES: [&str; 3] = ["/v1/chat/completions", "/v1/responses", "/v1/messages"];
 
@@ -53,9 +52,7 @@ async fn error_is_the_same_in_a_body_and_in_a_stream() {
 
 #[tokio::test]
 async fn refused_requests_have_the_codes_that_clients_look_for() {
-    let Setting { server, model } = setting([]);
-    let setting =
-        Setting { server: server.with_tokens(Tokens::new([("the-secret-of-ann", "ann")]).unwrap()), model };
+    let setting = with_tokens(setting([]));
     for (route, code) in [
         ("/v1/chat/completions", "invalid_api_key"),
         ("/v1/responses", "invalid_api_key"),

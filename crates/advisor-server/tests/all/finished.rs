@@ -2,18 +2,18 @@
 
 use std::pin::pin;
 
-use advisor_core::{ChatClient, OnDrop, Spawner, ToolDefinition};
-use advisor_server::{ChatServer, ServerLimits};
+use advisor_core::{OnDrop, Spawner};
 use advisor_testkit::{Answer, Gate, ScriptedModel};
 use axum::http::StatusCode;
-use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore};
+use chat_memory_advisor::InMemoryStore;
 use futures::future::{Either, select};
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
-use tool_call_advisor::{FnTool, PolicyAction, ToolCallAdvisor, ToolPolicy, ToolRule};
+use tool_call_advisor::FnTool;
 
+use crate::approvals::{definition, paying};
 use crate::disconnects::{bodies, endless};
-use crate::setting::{LIMIT, Setting, json_of, post_in, refused, setting_with, text, until};
+use crate::setting::{LIMIT, Setting, post_in, refused, setting_with, text, until};
 
 fn finishing(answers: impl IntoIterator<Item = Answer>) -> Setting {
     setting_with(InMemoryStore::new(), ScriptedModel::new(answers), OnDrop::FinishTurn)
@@ -24,14 +24,8 @@ fn finishing(answers: impl IntoIterator<Item = Answer>) -> Setting {
 async fn turn_of_a_vanished_client_is_finished() {
     for (path, body) in &bodies() {
         let gate = Gate::new();
-        let Setting { server, model } =
-            finishing([Answer::new().text("It is ").gate(&gate).text("sunny.").done()]);
-        let server = {
-            let mut limits = ServerLimits::default();
-            limits.running_turns = 1;
-            server.with_limits(limits)
-        };
-        let setting = Setting { server, model };
+        let setting = finishing([Answer::new().text("It is ").gate(&gate).text("sunny.").done()]);
+        let setting = setting.limited(|limits| limits.running_turns = 1);
         let (_, rest) = until(setting.post(path, body).await, "It is ").await;
         drop(rest);
         let other = setting.post("/api/chat", &json!({"message": "Hi", "conversation": "c2"})).await;
@@ -40,8 +34,7 @@ async fn turn_of_a_vanished_client_is_finished() {
         assert_eq!(joined.status(), StatusCode::OK, "{path}");
         gate.release();
         assert!(text(joined).await.contains("sunny."), "{path}");
-        let read = json_of(setting.get("/api/conversations/c1").await).await;
-        assert_eq!(read["messages"][1]["text"], "It is sunny.", "{path}");
+        assert_eq!(setting.texts().await[1], "It is sunny.", "{path}");
     }
 }
 
@@ -66,29 +59,18 @@ async fn turn_of_a_vanished_client_is_rolled_back() {
 
 /// A server whose tool `pay` waits for an approval, and then for the gate.
 fn till(gate: &Gate) -> Setting {
-    let pays = Answer::from_calls([("c1", "pay", "{}")]);
-    let model = ScriptedModel::new([pays, Answer::from_text("Paid.")]);
-    let definition = ToolDefinition::new("pay", "Pays.", json!({"type": "object"}));
     let gate = gate.clone();
-    let pay = FnTool::new(definition, move |_: Value| {
+    let pay = FnTool::new(definition("pay"), move |_: Value| {
         let gate = gate.clone();
         async move {
             gate.pass().await;
             Ok("paid")
         }
     });
-    let policy =
-        ToolPolicy { rules: vec![ToolRule::new(["pay"], PolicyAction::Ask)], ..ToolPolicy::default() };
-    let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
-    let client = ChatClient::builder(model.clone())
-        .advisor(memory.clone())
-        .advisor(ToolCallAdvisor::builder().policy(policy).build().unwrap())
-        .tool(pay)
-        .on_drop(OnDrop::FinishTurn)
-        .spawner(Spawner::tokio(Handle::current()))
-        .build()
-        .unwrap();
-    Setting { server: ChatServer::new(client, memory).with_approvals(), model }
+    let answers = [Answer::from_calls([("c1", "pay", "{}")]), Answer::from_text("Paid.")];
+    paying(answers, pay, |client| {
+        client.on_drop(OnDrop::FinishTurn).spawner(Spawner::tokio(Handle::current()))
+    })
 }
 
 /// The result of an approved call is stored, although its client has vanished.
@@ -97,7 +79,7 @@ async fn law_k3_approved_call_of_a_vanished_client_is_finished() {
     let gate = Gate::new();
     let setting = till(&gate);
     text(setting.post("/api/chunks", &json!({"message": "Pay.", "conversation": "c1"})).await).await;
-    let waiting = json_of(setting.get("/api/conversations/c1").await).await["waiting"][0].clone();
+    let waiting = setting.read().await["waiting"][0].clone();
     let decision = json!({"key": waiting["key"], "tool": "pay", "arguments": "{}", "verdict": "approved"});
     let body = json!({"conversation": "c1", "decisions": [decision]});
     let asked = Box::pin(setting.post("/api/chunks", &body));

@@ -1,27 +1,21 @@
 //! Whether the process runs, and whether turns can begin.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use advisor_core::{ChatClient, ConversationKey, async_trait};
-use advisor_server::{ChatServer, Tokens};
-use advisor_testkit::{Answer, ScriptedModel};
+use advisor_core::async_trait;
+use advisor_testkit::{Answer, Around, Asked, ScriptedModel, StoreAround, Work};
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
-use chat_memory_advisor::ChatMemoryAdvisor;
-use chat_memory_advisor::store::{
-    Batch, ConversationStore, Entry, EntryId, InMemoryStore, Page, ReadRange, Result, Snapshot, StoreError,
-    Version,
-};
+use chat_memory_advisor::store::{InMemoryStore, StoreError, Version};
 use tokio::time::{Instant, advance};
 
-use crate::setting::{Setting, json_of, refused, setting};
+use crate::setting::{Setting, json_of, refused, setting, setting_over, with_tokens};
 
 #[tokio::test]
 async fn running_server_is_alive_and_ready_for_anyone() {
-    let Setting { server, model } = setting([]);
-    let setting =
-        Setting { server: server.with_tokens(Tokens::new([("the-secret-of-ann", "ann")]).unwrap()), model };
+    let setting = with_tokens(setting([]));
     for (path, status) in [("/healthz", "alive"), ("/readyz", "ready")] {
         // A probe names the address of the machine, and has no token.
         let probe = Request::get(path).header("host", "10.0.0.7:8080").body(Body::empty()).unwrap();
@@ -37,51 +31,29 @@ enum Probed {
     Failing,
     Silent,
     Panicking,
+    /// Every second list fails.
     Counting(&'static AtomicUsize),
 }
 
 #[async_trait]
-impl ConversationStore for Probed {
-    async fn load(&self, key: &ConversationKey, range: ReadRange) -> Result<Snapshot> {
-        InMemoryStore::new().load(key, range).await
-    }
-
-    async fn read(&self, key: &ConversationKey, after: EntryId, limit: usize) -> Result<Vec<Entry>> {
-        InMemoryStore::new().read(key, after, limit).await
-    }
-
-    async fn append(&self, key: &ConversationKey, expected: Version, batch: Batch) -> Result<Version> {
-        InMemoryStore::new().append(key, expected, batch).await
-    }
-
-    async fn delete(&self, key: &ConversationKey) -> Result {
-        match self {
-            Self::Silent => std::future::pending().await,
-            _ => InMemoryStore::new().delete(key).await,
-        }
-    }
-
-    async fn list(&self, _page: &Page) -> Result<Vec<ConversationKey>> {
-        match self {
-            Self::Failing => Err(StoreError::Unavailable { retryable: true, source: Some("canary".into()) }),
-            Self::Silent => std::future::pending().await,
-            Self::Panicking => panic!("canary"),
-            Self::Counting(lists) => {
-                // Every second list fails.
-                match lists.fetch_add(1, Ordering::Relaxed) % 2 {
-                    0 => Ok(Vec::new()),
-                    _ => Err(StoreError::Unavailable { retryable: true, source: None }),
-                }
+impl Around for Probed {
+    async fn around(&self, asked: Asked<'_>, work: Work<'_>) -> Result<Option<Version>, StoreError> {
+        let failed = || StoreError::Unavailable { retryable: true, source: Some("canary".into()) };
+        match (self, asked) {
+            (Self::Silent, Asked::List | Asked::Delete) => std::future::pending().await,
+            (Self::Failing, Asked::List) => Err(failed()),
+            (Self::Panicking, Asked::List) => panic!("canary"),
+            (Self::Counting(lists), Asked::List) if lists.fetch_add(1, Ordering::Relaxed) % 2 == 1 => {
+                Err(failed())
             }
+            _ => work.await,
         }
     }
 }
 
-fn over(store: Probed) -> Setting {
-    let memory = ChatMemoryAdvisor::new(store);
-    let model = ScriptedModel::new([Answer::from_text("Hi.")]);
-    let client = ChatClient::builder(model.clone()).advisor(memory.clone()).build().unwrap();
-    Setting { server: ChatServer::new(client, memory), model }
+fn over(probed: Probed) -> Setting {
+    let store = StoreAround::with(Arc::new(InMemoryStore::new()), probed);
+    setting_over(store, ScriptedModel::new([Answer::from_text("Hi.")]))
 }
 
 #[tokio::test(start_paused = true)]

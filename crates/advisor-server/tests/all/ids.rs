@@ -5,7 +5,7 @@ use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use serde_json::{Value, json};
 
-use crate::setting::{json_of, post, refused, setting, text};
+use crate::setting::{json_of, post, refused, setting, text, texts_of};
 
 /// Percent-encodes every byte.
 fn encoded(id: &str) -> String {
@@ -29,9 +29,7 @@ async fn odd_ids_name_their_own_conversation() {
     }
     for (number, id) in ODD.iter().enumerate() {
         let read = json_of(setting.get(&format!("/api/conversations/{}", encoded(id))).await).await;
-        let texts: Vec<_> =
-            read["messages"].as_array().unwrap().iter().map(|message| &message["text"]).collect();
-        assert_eq!(texts, [&json!(id), &json!(format!("Answer {number}."))], "{id:?}");
+        assert_eq!(texts_of(&read), [(*id).to_owned(), format!("Answer {number}.")], "{id:?}");
     }
 }
 

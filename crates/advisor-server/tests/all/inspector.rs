@@ -1,7 +1,7 @@
 //! The journal of a turn: what its parts do, in their order.
 
-use advisor_core::{ChatClient, Error, ErrorKind, ToolDefinition};
-use advisor_server::{ChatServer, Inspector, Tokens};
+use advisor_core::{Error, ErrorKind, ToolDefinition};
+use advisor_server::Inspector;
 use advisor_testkit::{Answer, Journal, ScriptedModel};
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
@@ -9,7 +9,7 @@ use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore};
 use serde_json::{Value, json};
 use tool_call_advisor::{FnTool, ToolCallAdvisor, ToolCallStreaming};
 
-use crate::setting::{Setting, json_of, post, refused, setting, text};
+use crate::setting::{Setting, chain_over, json_of, post, refused, setting, text, with_tokens};
 
 /// The setting of the other tests, with an inspector.
 fn inspected(answers: impl IntoIterator<Item = Answer>) -> Setting {
@@ -17,13 +17,10 @@ fn inspected(answers: impl IntoIterator<Item = Answer>) -> Setting {
     let inspector = Inspector::new();
     let memory = ChatMemoryAdvisor::new(inspector.store(InMemoryStore::new()));
     let definition = ToolDefinition::new("weather", "Tells the weather.", json!({"type": "object"}));
-    let client = ChatClient::builder(model.clone())
-        .advisor(memory.clone())
-        .advisor(ToolCallAdvisor::builder().streaming(ToolCallStreaming::All).build().unwrap())
-        .tool(FnTool::new(definition, |_: Value| async { Ok("canary") }))
-        .build()
-        .unwrap();
-    Setting { server: ChatServer::new(client, memory).with_inspector(&inspector).unwrap(), model }
+    let tool_loop = ToolCallAdvisor::builder().streaming(ToolCallStreaming::All).build().unwrap();
+    let tool = FnTool::new(definition, |_: Value| async { Ok("canary") });
+    let setting = chain_over(memory, model, |client| client.advisor(tool_loop).tool(tool));
+    setting.with(|server| server.with_inspector(&inspector).unwrap())
 }
 
 fn asking(turn: &str) -> Value {
@@ -100,12 +97,7 @@ async fn journals_are_off_by_default_and_of_one_tenant() {
     text(plain.post("/api/chat", &asking("t1")).await).await;
     refused(plain.get(JOURNAL).await, StatusCode::NOT_FOUND).await;
 
-    let Setting { server, model } = inspected([Answer::from_text("Hi.")]);
-    let setting = Setting {
-        server: server
-            .with_tokens(Tokens::new([("the-token-of-ann", "ann"), ("the-token-of-bob", "bob")]).unwrap()),
-        model,
-    };
+    let setting = with_tokens(inspected([Answer::from_text("Hi.")]));
     let ask = post("/api/chat")
         .header("authorization", "Bearer the-token-of-ann")
         .body(Body::from(asking("t1").to_string()));
@@ -122,7 +114,6 @@ async fn journals_are_off_by_default_and_of_one_tenant() {
 async fn deleted_conversation_has_no_journal() {
     let setting = inspected([Answer::from_text("Hi.")]);
     text(setting.post("/api/chat", &asking("t1")).await).await;
-    let delete = Request::delete("/api/conversations/c1").body(Body::empty()).unwrap();
-    assert_eq!(setting.send(delete).await.status(), StatusCode::NO_CONTENT);
+    setting.delete().await;
     refused(setting.get(JOURNAL).await, StatusCode::NOT_FOUND).await;
 }

@@ -5,12 +5,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use advisor_core::{ChatClient, ConversationKey, Message, TurnId, async_trait};
-use advisor_server::ChatServer;
+use advisor_core::{ConversationKey, Message, TurnId, async_trait};
 use advisor_testkit::{Answer, Around, Asked, ScriptedModel, StoreAround, Work};
 use axum::body::Body;
 use axum::http::{Request, Response, StatusCode};
-use chat_memory_advisor::ChatMemoryAdvisor;
 use chat_memory_advisor::store::{
     Batch, BatchKey, ConversationStore, Entry, EntryId, InMemoryStore, NewEntry, Page, ReadRange, Result,
     Snapshot, StoreError, Version,
@@ -22,49 +20,57 @@ use tokio::time::Instant;
 
 use crate::setting::{Setting, post, setting_over, text, with_tokens};
 
-/// A store that notes the largest number of entries that a read has returned, those of each load, and how many loads of more
-/// than eight turns there were at once.
+/// A store that notes the largest number of entries that a read has returned, those of each load, and how many loads of at
+/// least so many turns there were at once.
 #[derive(Default)]
-struct Noted {
-    store: InMemoryStore,
-    largest: Arc<AtomicUsize>,
-    loads: Arc<Mutex<Vec<usize>>>,
+pub(crate) struct Noted {
+    pub(crate) store: InMemoryStore,
+    pub(crate) counts: Arc<Counts>,
+    pub(crate) least_turns: usize,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Counts {
+    largest: AtomicUsize,
+    pub(crate) loads: Mutex<Vec<usize>>,
     loading: AtomicUsize,
-    most_loading: Arc<AtomicUsize>,
+    pub(crate) most_loading: AtomicUsize,
 }
 
 impl Noted {
-    async fn begin_load(&self, range: ReadRange) {
-        if !matches!(range, ReadRange::LastTurns(9..)) {
-            return;
+    async fn noted(
+        &self,
+        range: ReadRange,
+        load: impl Future<Output = Result<Snapshot>>,
+    ) -> Result<Snapshot> {
+        if matches!(range, ReadRange::LastTurns(turns) if turns >= self.least_turns) {
+            let loading = self.counts.loading.fetch_add(1, Ordering::Relaxed) + 1;
+            self.counts.most_loading.fetch_max(loading, Ordering::Relaxed);
+            // The others get their turn.
+            for _ in 0..100 {
+                yield_now().await;
+            }
+            self.counts.loading.fetch_sub(1, Ordering::Relaxed);
         }
-        let loading = self.loading.fetch_add(1, Ordering::Relaxed) + 1;
-        self.most_loading.fetch_max(loading, Ordering::Relaxed);
-        yield_now().await;
-        self.loading.fetch_sub(1, Ordering::Relaxed);
-    }
-
-    fn loaded(&self, snapshot: Snapshot) -> Snapshot {
-        self.loads.lock().unwrap().push(snapshot.entries.len());
-        snapshot
+        let snapshot = load.await?;
+        self.counts.loads.lock().unwrap().push(snapshot.entries.len());
+        Ok(snapshot)
     }
 }
 
 #[async_trait]
 impl ConversationStore for Noted {
     async fn load(&self, key: &ConversationKey, range: ReadRange) -> Result<Snapshot> {
-        self.begin_load(range).await;
-        Ok(self.loaded(self.store.load(key, range).await?))
+        self.noted(range, self.store.load(key, range)).await
     }
 
     async fn load_branch(&self, key: &ConversationKey, tip: EntryId, range: ReadRange) -> Result<Snapshot> {
-        self.begin_load(range).await;
-        Ok(self.loaded(self.store.load_branch(key, tip, range).await?))
+        self.noted(range, self.store.load_branch(key, tip, range)).await
     }
 
     async fn read(&self, key: &ConversationKey, after: EntryId, limit: usize) -> Result<Vec<Entry>> {
         let read = self.store.read(key, after, limit).await?;
-        self.largest.fetch_max(read.len(), Ordering::Relaxed);
+        self.counts.largest.fetch_max(read.len(), Ordering::Relaxed);
         Ok(read)
     }
 
@@ -83,10 +89,7 @@ impl ConversationStore for Noted {
 
 /// A server over this store, with a conversation of 100 turns, each of three entries.
 async fn with_conversation(store: Noted) -> Setting {
-    let memory = ChatMemoryAdvisor::new(store);
-    let model = ScriptedModel::from_fn(|_| Answer::from_text("Hi."));
-    let client = ChatClient::builder(model.clone()).advisor(memory.clone()).build().unwrap();
-    let setting = Setting { server: ChatServer::new(client, memory), model };
+    let setting = setting_over(store, ScriptedModel::from_fn(|_| Answer::from_text("Hi.")));
     for number in 0..100 {
         let body = json!({"message": "Hello", "conversation": "c1", "turn": format!("t{number}")});
         text(setting.post("/api/chat", &body).await).await;
@@ -97,7 +100,7 @@ async fn with_conversation(store: Noted) -> Setting {
 #[tokio::test]
 async fn law_r1_replaced_turn_is_found_in_pages() {
     let store = Noted::default();
-    let largest = Arc::clone(&store.largest);
+    let counts = Arc::clone(&store.counts);
     let setting = with_conversation(store).await;
     let cases = [
         ("t99", StatusCode::OK, 0..=0),
@@ -105,12 +108,12 @@ async fn law_r1_replaced_turn_is_found_in_pages() {
         ("t100", StatusCode::NOT_FOUND, 1..=256),
     ];
     for (turn, status, pages) in cases {
-        largest.store(0, Ordering::Relaxed);
+        counts.largest.store(0, Ordering::Relaxed);
         let body = json!({"message": "Again", "conversation": "c1", "replaces": turn});
         let response = setting.post("/api/chat", &body).await;
         assert_eq!(response.status(), status, "{turn}");
         text(response).await;
-        assert!(pages.contains(&largest.load(Ordering::Relaxed)), "{turn}: {largest:?}");
+        assert!(pages.contains(&counts.largest.load(Ordering::Relaxed)), "{turn}: {counts:?}");
     }
 }
 
@@ -138,28 +141,28 @@ async fn law_r1_list_of_a_client_is_compared_in_pages() {
         (forged, StatusCode::BAD_REQUEST, &[8, 16, 32, 44]),
     ] {
         let store = Noted::default();
-        let loads = Arc::clone(&store.loads);
+        let counts = Arc::clone(&store.counts);
         let setting = with_conversation(store).await;
-        loads.lock().unwrap().clear();
+        counts.loads.lock().unwrap().clear();
         let response = send(&setting, &list).await;
         assert_eq!(response.status(), status, "{} messages", list.len());
         text(response).await;
         let expected: Vec<_> = turns.iter().map(|turns| 3 * turns).collect();
-        assert_eq!(loads.lock().unwrap()[..turns.len()], expected, "{} messages", list.len());
+        assert_eq!(counts.loads.lock().unwrap()[..turns.len()], expected, "{} messages", list.len());
     }
 }
 
 #[tokio::test]
 async fn law_r1_lists_of_few_clients_are_compared_at_once() {
-    let store = Noted::default();
-    let most_loading = Arc::clone(&store.most_loading);
+    let store = Noted { least_turns: 9, ..Noted::default() };
+    let counts = Arc::clone(&store.counts);
     let setting = with_conversation(store).await;
-    most_loading.store(0, Ordering::Relaxed);
+    counts.most_loading.store(0, Ordering::Relaxed);
     let forged = [list(0), list(100)].concat();
     for response in join_all((0..10).map(|_| send(&setting, &forged))).await {
         assert_eq!(response.status(), StatusCode::BAD_REQUEST);
     }
-    assert!((1..=4).contains(&most_loading.load(Ordering::Relaxed)), "{most_loading:?}");
+    assert!((1..=4).contains(&counts.most_loading.load(Ordering::Relaxed)), "{counts:?}");
 }
 
 /// A store whose reads take a second.

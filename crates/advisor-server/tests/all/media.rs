@@ -5,7 +5,7 @@ use advisor_testkit::Answer;
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 
-use crate::setting::{json_of, refused, setting, text};
+use crate::setting::{refused, setting, text, told};
 
 const CHAT: &str = "/v1/chat/completions";
 const RESPONSES: &str = "/v1/responses";
@@ -166,8 +166,7 @@ async fn parts_that_cannot_be_passed_on_are_refused() {
         let setting = setting([Answer::from_text("Fine.")]);
         let parts = json!([{"type": "text", "text": "What is it?"}, part]);
         let response = setting.post(path, &body(path, &parts)).await;
-        assert_eq!(response.status(), StatusCode::BAD_REQUEST, "{path}: {part}");
-        let message = json_of(response).await["error"]["message"].as_str().unwrap().to_owned();
+        let message = told(response, StatusCode::BAD_REQUEST).await;
         assert!(message.contains(named) && message.len() < 200, "{path}: {message}");
         assert_eq!(setting.model.calls(), 0);
     }

@@ -5,7 +5,7 @@ use axum::body::Body;
 use axum::http::{Method, Request, StatusCode};
 
 use crate::disconnects::bodies;
-use crate::setting::{json_of, setting};
+use crate::setting::{setting, told};
 
 /// `Zürich` in Latin-1 and in UTF-8.
 const ODD: [&[u8]; 2] = [b"Z\xfcrich", "Zürich".as_bytes()];
@@ -33,8 +33,7 @@ async fn ids_in_headers_are_refused_if_not_ascii() {
             let request = Request::builder().method(method.clone()).uri(path);
             let request = request.header("content-type", "application/json").header(name, odd);
             let response = setting.send(request.body(Body::from(body.clone())).unwrap()).await;
-            assert_eq!(response.status(), StatusCode::BAD_REQUEST, "{path} {name}");
-            let message = json_of(response).await["error"]["message"].to_string();
+            let message = told(response, StatusCode::BAD_REQUEST).await;
             assert!(message.contains(&format!("`{name}`")), "{path}: {message}");
             assert_eq!(setting.model.calls(), 0, "{path} {name}");
         }

@@ -3,23 +3,14 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use advisor_server::{ServerLimits, serve};
 use advisor_testkit::Answer;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpSocket, TcpStream};
-use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::{Instant, timeout};
 
-use crate::setting::{LIMIT, Setting, setting};
-
-/// Starts a server with these limits.
-async fn serving(setting: Setting, limits: ServerLimits) -> (SocketAddr, JoinHandle<std::io::Result<()>>) {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    let server = setting.server.with_limits(limits);
-    (address, tokio::spawn(serve(listener, server, std::future::pending(), LIMIT)))
-}
+use crate::connection::{read_until, served};
+use crate::disconnects::endless;
+use crate::setting::{LIMIT, setting};
 
 async fn asking(address: SocketAddr) -> TcpStream {
     let mut client = TcpStream::connect(address).await.unwrap();
@@ -27,21 +18,10 @@ async fn asking(address: SocketAddr) -> TcpStream {
     client
 }
 
-async fn read_until(client: &mut TcpStream, wanted: &str) {
-    let mut read = String::new();
-    while !read.contains(wanted) {
-        let mut piece = [0; 1_024];
-        let length = timeout(LIMIT, client.read(&mut piece)).await.unwrap().unwrap();
-        assert!(length > 0, "the connection ended: {read}");
-        read.push_str(&String::from_utf8_lossy(&piece[..length]));
-    }
-}
-
 #[tokio::test(start_paused = true)]
 async fn law_r1_further_connection_waits_for_an_open_one() {
-    let mut limits = ServerLimits::default();
-    limits.open_connections = 2;
-    let (address, serving) = serving(setting([]), limits).await;
+    let setting = setting([]).limited(|limits| limits.open_connections = 2);
+    let (address, serving) = served(setting.server).await;
     let (mut first, mut second) = (asking(address).await, asking(address).await);
     read_until(&mut first, "alive").await;
     read_until(&mut second, "alive").await;
@@ -56,16 +36,12 @@ async fn law_r1_further_connection_waits_for_an_open_one() {
 /// The turn of a client that asks and never reads stops, and its connection closes.
 #[tokio::test(start_paused = true)]
 async fn law_r2_client_that_never_reads_is_disconnected() {
-    let (dropped, stopped) = oneshot::channel::<()>();
-    let waiting = async move {
-        let _dropped = dropped;
-        std::future::pending::<()>().await;
-    };
+    let (waiting, stopped) = endless();
     // More than the buffers of the connection hold.
     let long = (0..64).fold(Answer::new(), |answer, _| answer.text("x".repeat(1 << 17)));
-    let mut limits = ServerLimits::default();
-    limits.write_timeout = Duration::from_secs(9);
-    let (address, serving) = serving(setting([long.wait(waiting)]), limits).await;
+    let setting = setting([long.wait(waiting)]);
+    let setting = setting.limited(|limits| limits.write_timeout = Duration::from_secs(9));
+    let (address, serving) = served(setting.server).await;
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_recv_buffer_size(1 << 16).unwrap();
     let mut client = socket.connect(address).await.unwrap();

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use advisor_core::{Error, ErrorKind};
-use advisor_server::{Inspector, ServerLimits, Tokens};
+use advisor_server::Inspector;
 use advisor_testkit::Answer;
 use axum::body::Body;
 use axum::http::{Method, Request, Response, StatusCode};
 use serde_json::{Value, json};
 
-use crate::setting::{Setting, json_of, post, setting, text};
+use crate::setting::{Setting, json_of, post, setting, text, with_tokens};
 
 /// One operation of the document.
 struct Operation {
@@ -90,9 +90,8 @@ async fn check_response(document: &Value, operation: &Operation, response: Respo
 /// A server that has a conversation `c1` whose turn `turn-1` has a tool, and answers further turns.
 async fn with_conversation() -> Setting {
     let call = Answer::new().text("Let me look.").call("t1", "weather", "{}").done();
-    let Setting { server, model } = setting([call, Answer::from_text("Sunny."), Answer::from_text("Yes.")]);
-    let server = server.with_inspector(&Inspector::new()).unwrap();
-    let setting = Setting { server, model };
+    let setting = setting([call, Answer::from_text("Sunny."), Answer::from_text("Yes.")]);
+    let setting = setting.with(|server| server.with_inspector(&Inspector::new()).unwrap());
     let body = json!({"message": "How is it?", "conversation": "c1", "turn": "turn-1"});
     text(setting.post("/api/chat", &body).await).await;
     setting
@@ -191,10 +190,7 @@ async fn every_error_is_described() {
             check_response(&document, operation, setting.post(&operation.path, example).await).await;
         }
         // A turn whose beginning is no longer kept.
-        let Setting { server, model } = setting([Answer::from_text("Yes.")]);
-        let mut limits = ServerLimits::default();
-        limits.kept_chunks = 1;
-        let short = Setting { server: server.with_limits(limits), model };
+        let short = setting([Answer::from_text("Yes.")]).limited(|limits| limits.kept_chunks = 1);
         for _ in 0..2 {
             let request = post(&operation.path).header("idempotency-key", "k1");
             let response = short.send(request.body(Body::from(example.to_string())).unwrap()).await;
@@ -227,18 +223,9 @@ async fn only_open_routes_need_no_token() {
     let document = document().await;
     let mut open = Vec::new();
     for operation in operations(&document) {
-        let Setting { server, model } = with_conversation().await;
-        let setting = Setting {
-            server: server.with_tokens(Tokens::new([("the-secret-of-ann", "default")]).unwrap()),
-            model,
-        };
-        for token in [
-            None,
-            Some("Bearer wrong"),
-            Some("Bearer "),
-            Some("the-secret-of-ann"),
-            Some("Basic the-secret-of-ann"),
-        ] {
+        let setting = with_tokens(with_conversation().await);
+        let tokens = ["Bearer wrong", "Bearer ", "the-token-of-ann", "Basic the-token-of-ann"];
+        for token in tokens.map(Some).into_iter().chain([None]) {
             let request = Request::builder().method(operation.method.clone());
             let request = request.uri(operation.path.replace("{id}", "c1").replace("{turn}", "turn-1"));
             let request =
@@ -254,4 +241,7 @@ async fn only_open_routes_need_no_token() {
     }
     open.dedup();
     assert_eq!(open, ["/healthz", "/openapi.json", "/readyz"]);
+    // The README lists them, beside the files of the page.
+    let readme = include_str!("../../README.md").lines().find(|line| line.contains("need no token")).unwrap();
+    assert!(open.iter().all(|path| readme.contains(&format!("`{path}`"))), "{readme}");
 }

@@ -11,8 +11,7 @@ use crate::setting::{Setting, post, setting, text};
 const CHAT: &str = "https://chat.example.org";
 
 fn with_origins(answers: impl IntoIterator<Item = Answer>) -> Setting {
-    let Setting { server, model } = setting(answers);
-    Setting { server: server.with_allowed_origins(AllowedOrigins::new([CHAT]).unwrap()), model }
+    setting(answers).with(|server| server.with_allowed_origins(AllowedOrigins::new([CHAT]).unwrap()))
 }
 
 fn preflight(origin: &str) -> Request<Body> {

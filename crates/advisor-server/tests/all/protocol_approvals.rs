@@ -6,8 +6,8 @@ use advisor_testkit::Answer;
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 
-use crate::approvals::{Till, open_till, pays, results, till};
-use crate::setting::{Setting, json_of, post, refused, text, with_tokens};
+use crate::approvals::{Till, open_till, pays, results};
+use crate::setting::{Setting, json_of, post, refused, text, told, with_tokens};
 
 /// Runs a thread of AG-UI, with a history that the client keeps.
 pub(crate) fn run(run: &str, said: &[&str], resume: &Value) -> Value {
@@ -36,6 +36,19 @@ pub(crate) async fn interrupts(till: &Till) -> Vec<String> {
 
 pub(crate) fn resolved(id: &str, payload: &Value) -> Value {
     json!({"interruptId": id, "status": "resolved", "payload": payload})
+}
+
+/// Returns the approvals of all calls that a run has asked about.
+pub(crate) fn approved(stream: &str) -> Value {
+    let finished = finished(stream);
+    let asked = finished["outcome"]["interrupts"].as_array().unwrap().iter();
+    asked.map(|asked| resolved(asked["id"].as_str().unwrap(), &json!({"approved": true}))).collect()
+}
+
+/// Returns the approvals of all calls that a response has asked about.
+pub(crate) fn approved_response(response: &Value) -> Value {
+    let approved = |asked: &Value| json!({"type": "mcp_approval_response", "approval_request_id": asked["id"], "approve": true});
+    response["output"].as_array().unwrap().iter().map(approved).collect()
 }
 
 #[tokio::test]
@@ -82,10 +95,7 @@ async fn ag_ui_clients_may_say_something_beside_decisions() {
 async fn message_that_is_refused_beside_decisions_decides_nothing() {
     let till = open_till([pays(), Answer::from_text("Done.")]);
     let stream = text(till.setting.post("/api/ag-ui", &run("r1", &["Pay."], &Value::Null)).await).await;
-    let asked = finished(&stream)["outcome"].clone();
-    let approved = asked["interrupts"].as_array().unwrap().iter();
-    let approved = approved.map(|asked| resolved(asked["id"].as_str().unwrap(), &json!({"approved": true})));
-    let resume = approved.collect::<Value>();
+    let resume = approved(&stream);
     let body = run("r2", &["Pay.", "Forbidden!"], &resume);
     for _ in 0..2 {
         let stream = text(till.setting.post("/api/ag-ui", &body).await).await;
@@ -100,24 +110,26 @@ async fn message_that_is_refused_beside_decisions_decides_nothing() {
 #[tokio::test]
 async fn wrong_answers_to_interrupts_are_refused() {
     let till = open_till([pays()]);
-    let asked = interrupts(&till).await;
+    let ids = interrupts(&till).await;
     let approved = |id: &str| resolved(id, &json!({"approved": true}));
-    for (resume, status) in [
-        (json!([approved(&asked[0])]), StatusCode::UNPROCESSABLE_ENTITY),
-        (json!([approved("t.1.0.d.c1")]), StatusCode::UNPROCESSABLE_ENTITY),
-        (json!([approved("c1")]), StatusCode::BAD_REQUEST),
-        (json!([resolved(&asked[0], &Value::Null)]), StatusCode::BAD_REQUEST),
-        (json!([resolved(&asked[0], &json!({"approved": "yes"}))]), StatusCode::BAD_REQUEST),
+    let forged = ids[1].replace(".1.1.", ".1.1.0");
+    let (bad, unprocessable) = (StatusCode::BAD_REQUEST, StatusCode::UNPROCESSABLE_ENTITY);
+    for (resume, status, wanted) in [
+        (json!([approved(&ids[0]), approved(&forged)]), unprocessable, "names no call that waits"),
+        (json!([approved(&ids[0]), approved(&forged), approved(&ids[1])]), unprocessable, "two decisions"),
+        (json!([approved(&ids[0])]), unprocessable, "waits without a decision"),
+        (json!([approved(&ids[0]), approved(&ids[1]), approved(&ids[1])]), unprocessable, "two decisions"),
+        (json!([]), unprocessable, "waits without a decision"),
+        (json!([approved("t.1.0.d.c1")]), unprocessable, "names no call that waits"),
+        (json!([approved("c1")]), bad, ""),
+        (json!([resolved(&ids[0], &Value::Null)]), bad, "needs the payload"),
+        (json!([resolved(&ids[0], &json!({"approved": "yes"}))]), bad, "approved"),
     ] {
         let response = till.setting.post("/api/ag-ui", &run("r2", &["Pay."], &resume)).await;
-        assert_eq!(response.status(), status, "{resume}");
+        let told = told(response, status).await;
+        assert!(told.contains(wanted), "{resume}: {told}");
     }
     assert_eq!(till.paid.load(Ordering::SeqCst), 0);
-    let till = self::till([pays()]);
-    assert_eq!(interrupts(&till).await, Vec::<String>::new());
-    let resume = json!([approved("t.1.0.d.c1")]);
-    refused(till.setting.post("/api/ag-ui", &run("r2", &["Pay."], &resume)).await, StatusCode::FORBIDDEN)
-        .await;
 }
 
 #[tokio::test]
@@ -152,11 +164,7 @@ async fn decisions_of_responses_are_sent_again_after_a_restart() {
     let till = open_till([pays(), Answer::from_text("Done.")]);
     let asking = json!({"model": "chain", "input": "Pay.", "conversation": "c1"});
     let first = json_of(till.setting.post("/v1/responses", &asking).await).await;
-    let approved = first["output"].as_array().unwrap().iter().map(
-        |asked| json!({"type": "mcp_approval_response", "approval_request_id": asked["id"], "approve": true}),
-    );
-    let body =
-        json!({"model": "chain", "previous_response_id": first["id"], "input": approved.collect::<Vec<_>>()});
+    let body = json!({"previous_response_id": first["id"], "input": approved_response(&first)});
     let request = || {
         let request = post("/v1/responses").header("idempotency-key", "d1");
         request.body(body.to_string().into()).unwrap()
@@ -212,10 +220,7 @@ async fn law_t6_approval_is_of_one_tenant() {
     let mut resume = Value::Null;
     for token in ["the-token-of-bob", "the-token-of-ann"] {
         let stream = text(run(token, &self::run("r1", &["Pay."], &Value::Null)).await).await;
-        let asked = finished(&stream)["outcome"]["interrupts"].as_array().unwrap().clone();
-        let approved =
-            asked.iter().map(|asked| resolved(asked["id"].as_str().unwrap(), &json!({"approved": true})));
-        resume = approved.collect();
+        resume = approved(&stream);
     }
     let forged = run("the-token-of-bob", &self::run("r2", &["Pay."], &resume)).await;
     refused(forged, StatusCode::UNPROCESSABLE_ENTITY).await;

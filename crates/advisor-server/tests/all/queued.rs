@@ -1,7 +1,5 @@
 //! Turns that wait for another one of their conversation.
 
-use advisor_core::ChatClient;
-use advisor_server::ChatServer;
 use advisor_testkit::{Answer, Gate, ScriptedModel};
 use axum::body::Body;
 use axum::http::{Method, Request, StatusCode};
@@ -10,14 +8,13 @@ use futures::StreamExt;
 use serde_json::json;
 use tokio::time::timeout;
 
-use crate::setting::{LIMIT, Setting, json_of, text, until};
+use crate::setting::{LIMIT, Setting, chain_over, text, until};
 
 /// Returns a server whose turns wait for one another, and the streams of two turns: one answers, and one waits for it.
 async fn two_turns(answer: Answer) -> (Setting, Vec<axum::body::BodyDataStream>) {
     let model = ScriptedModel::new([answer, Answer::from_text("It rains.")]);
     let memory = ChatMemoryAdvisor::new(InMemoryStore::new()).with_on_busy(OnBusy::Queue);
-    let client = ChatClient::builder(model.clone()).advisor(memory.clone()).build().unwrap();
-    let setting = Setting { server: ChatServer::new(client, memory), model };
+    let setting = chain_over(memory, model, |client| client);
     let ask = |turn| json!({"message": "How is it?", "conversation": "c1", "turn": turn});
     let (_, first) = until(setting.post("/api/chat", &ask("t1")).await, "It is").await;
     let second = setting.post("/api/chat", &ask("t2")).await.into_body().into_data_stream();
@@ -49,7 +46,7 @@ async fn law_k2_stop_and_delete_end_waiting_turns_too() {
 async fn turn_that_runs_is_the_oldest_one() {
     let gate = Gate::new();
     let (setting, _streams) = two_turns(Answer::new().text("It is").gate(&gate).text(" sunny.").done()).await;
-    assert_eq!(json_of(setting.get("/api/conversations/c1").await).await["running"], "t1");
+    assert_eq!(setting.read().await["running"], "t1");
     let joined = setting.get("/api/conversations/c1/stream").await;
     gate.release();
     assert!(text(joined).await.contains("sunny."));

@@ -2,18 +2,11 @@
 
 use advisor_core::{Error, ErrorKind};
 use advisor_testkit::{Answer, ScriptedModel};
-use axum::body::Body;
-use axum::http::{Response, StatusCode};
+use axum::http::StatusCode;
 use chat_memory_advisor::InMemoryStore;
 use serde_json::json;
 
-use crate::setting::{Setting, json_of, refused, setting, setting_over, text};
-
-async fn messages(setting: &Setting) -> Vec<String> {
-    let read = json_of(setting.get("/api/conversations/c1").await).await;
-    let messages = read["messages"].as_array().unwrap().iter();
-    messages.map(|message| message["text"].as_str().unwrap().to_owned()).collect()
-}
+use crate::setting::{refused, setting, setting_over, text, told};
 
 /// The replaced turn is a part of the request, like the message.
 #[tokio::test]
@@ -27,7 +20,7 @@ async fn same_turn_in_another_place_is_refused() {
     assert_eq!(refused(elsewhere, StatusCode::UNPROCESSABLE_ENTITY).await, "turn_id_reused");
     let again = text(setting.post("/api/chat", &ask("b", None)).await).await;
     assert!(again.contains("Two."), "{again}");
-    assert_eq!(messages(&setting).await, ["Hi", "One.", "Hi", "Two."]);
+    assert_eq!(setting.texts().await, ["Hi", "One.", "Hi", "Two."]);
 }
 
 /// The reason of a refused id is in the answer: what the server knows of the turn, and what memory has.
@@ -37,17 +30,14 @@ async fn reused_turn_id_gives_its_reason() {
     let store = InMemoryStore::new();
     let here = setting_over(store.clone(), ScriptedModel::new([failing, Answer::from_text("Two.")]));
     let ask = |turn: &str, text: &str| json!({"message": text, "conversation": "c1", "turn": turn});
-    let reason = async |response: Response<Body>| {
-        assert_eq!(response.status(), StatusCode::UNPROCESSABLE_ENTITY);
-        json_of(response).await["error"]["message"].as_str().unwrap().to_owned()
-    };
     text(here.post("/api/chat", &ask("a", "Hi")).await).await;
     text(here.post("/api/chat", &ask("b", "Hi")).await).await;
-    let other = reason(here.post("/api/chat", &ask("b", "Bye")).await).await;
+    let unprocessable = StatusCode::UNPROCESSABLE_ENTITY;
+    let other = told(here.post("/api/chat", &ask("b", "Bye")).await, unprocessable).await;
     assert!(other.contains("another input") && other.contains("a new id"), "{other}");
     // Another process knows the turn from the store alone.
     let elsewhere = setting_over(store, ScriptedModel::new([]));
-    let stopped = reason(elsewhere.post("/api/chat", &ask("a", "Hi")).await).await;
+    let stopped = told(elsewhere.post("/api/chat", &ask("a", "Hi")).await, unprocessable).await;
     assert!(stopped.contains("has gone on without it") && stopped.contains("a new id"), "{stopped}");
 }
 
@@ -69,11 +59,11 @@ async fn repeated_edit_is_answered_once() {
     let answer = format!("answer-{}", edited.0);
     let regenerated = ask("Why?", "regenerate-message", Some(&answer)).await;
     assert_eq!(ask("Why?", "regenerate-message", Some(&answer)).await, regenerated);
-    assert_eq!(messages(&setting).await, ["Why?", "Three."]);
+    assert_eq!(setting.texts().await, ["Why?", "Three."]);
     // Edited again, and edited back, they are new messages.
     ask("Who?", "submit-message", Some("u1")).await;
     ask("Why?", "submit-message", Some("u1")).await;
-    assert_eq!(messages(&setting).await, ["Why?", "Five."]);
+    assert_eq!(setting.texts().await, ["Why?", "Five."]);
     // Without the id of the answer, it is a further regeneration.
     for answer in ["Six.", "Seven."] {
         let (_, events) = ask("Why?", "regenerate-message", None).await;

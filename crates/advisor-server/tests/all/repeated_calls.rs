@@ -1,15 +1,13 @@
 //! Calls of one turn under one id, as of models that number the calls of each answer.
 
-use advisor_core::{ChatClient, ToolDefinition};
-use advisor_server::ChatServer;
+use advisor_core::ToolDefinition;
 use advisor_sse::Frame;
-use advisor_testkit::{Answer, ScriptedModel};
+use advisor_testkit::Answer;
 use axum::http::StatusCode;
-use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore};
 use serde_json::{Value, json};
 use tool_call_advisor::{ClientSideTool, FnTool, ToolCallAdvisor};
 
-use crate::setting::{Setting, json_of, setting, text};
+use crate::setting::{Setting, chain, json_of, setting, text};
 
 fn call(city: &str) -> Answer {
     Answer::new().call("call_0", "weather", &json!({"city": city}).to_string()).done()
@@ -63,15 +61,12 @@ async fn results_of_the_next_turn_have_the_id_of_their_call() {
 
 /// A server with the tool `weather`, and a tool `ask` that the client runs.
 fn with_client_side_tool(answers: impl IntoIterator<Item = Answer>) -> Setting {
-    let (memory, model) = (ChatMemoryAdvisor::new(InMemoryStore::new()), ScriptedModel::new(answers));
     let definition =
         |name| ToolDefinition::new(name, "Tells the weather, or the place.", json!({"type": "object"}));
-    let client = ChatClient::builder(model.clone())
-        .advisor(memory.clone())
-        .advisor(ToolCallAdvisor::builder().build().unwrap())
-        .tool(FnTool::new(definition("weather"), |_: Value| async { Ok("sunny") }))
-        .tool(ClientSideTool::new(definition("ask")))
-        .build()
-        .unwrap();
-    Setting { server: ChatServer::new(client, memory), model }
+    chain(answers, |client| {
+        client
+            .advisor(ToolCallAdvisor::builder().build().unwrap())
+            .tool(FnTool::new(definition("weather"), |_: Value| async { Ok("sunny") }))
+            .tool(ClientSideTool::new(definition("ask")))
+    })
 }

@@ -25,13 +25,6 @@ async fn send(setting: &Setting, path: &str, messages: &[Value]) -> String {
     text(setting.send(request(messages, path, 0)).await).await
 }
 
-/// Returns the texts of the conversation.
-async fn texts(setting: &Setting) -> Vec<String> {
-    let read = json_of(setting.get("/api/conversations/c1").await).await;
-    let messages = read["messages"].as_array().unwrap().iter();
-    messages.map(|message| message["text"].as_str().unwrap().to_owned()).collect()
-}
-
 /// The client has lost its connection, or has not waited any longer.
 #[tokio::test]
 async fn turn_that_a_disconnect_has_stopped_continues() {
@@ -44,7 +37,7 @@ async fn turn_that_a_disconnect_has_stopped_continues() {
             drop(until(response, "It").await.1);
         }
         assert!(send(&setting, path, &[user("A?")]).await.contains("Done."), "{path}");
-        assert_eq!(texts(&setting).await, ["A?", "Done."], "{path}");
+        assert_eq!(setting.texts().await, ["A?", "Done."], "{path}");
     }
 }
 
@@ -59,7 +52,7 @@ async fn running_turn_is_joined() {
         gate.release();
         assert!(text(second).await.contains("sunny."), "{path}");
         drop(first);
-        assert_eq!(texts(&setting).await, ["A?", "It is sunny."], "{path}");
+        assert_eq!(setting.texts().await, ["A?", "It is sunny."], "{path}");
         assert_eq!(setting.model.calls(), 1, "{path}");
     }
 }
@@ -77,7 +70,7 @@ async fn failed_turn_continues() {
             assert_eq!(response.status(), status, "{path}");
             text(response).await;
         }
-        assert_eq!(texts(&setting).await, ["A?", "One.", "B?", "Two."], "{path}");
+        assert_eq!(setting.texts().await, ["A?", "One.", "B?", "Two."], "{path}");
         let sent: Vec<_> = setting.model.prompts()[3].messages.iter().map(Message::text).collect();
         assert_eq!(sent, ["A?", "One.", "B?"], "{path}");
     }
@@ -95,7 +88,7 @@ async fn finished_turn_whose_answer_is_lost_is_answered_once() {
         for _ in 0..2 {
             assert!(send(&setting, path, &list).await.contains("Two."), "{path}");
         }
-        assert_eq!(texts(&setting).await, ["A?", "One.", "B?", "Two."], "{path}");
+        assert_eq!(setting.texts().await, ["A?", "One.", "B?", "Two."], "{path}");
         assert_eq!(setting.model.calls(), 2, "{path}");
     }
 }
@@ -110,7 +103,7 @@ async fn same_message_after_its_answer_is_a_further_turn() {
         let answer = |text: &str| json!({"role": "assistant", "content": text});
         let list = [user("Go on."), answer("One."), user("Go on."), answer("Two."), user("Go on.")];
         assert!(send(&setting, path, &list).await.contains("Three."), "{path}");
-        assert_eq!(texts(&setting).await.len(), 6, "{path}");
+        assert_eq!(setting.texts().await.len(), 6, "{path}");
     }
 }
 
@@ -131,7 +124,7 @@ async fn same_message_after_a_stopped_answer_is_a_further_turn() {
         drop(first);
         list.extend([answer("Done."), user("B?")]);
         assert!(send(&setting, path, &list).await.contains("Two."), "{path}");
-        let texts = texts(&setting).await;
+        let texts = setting.texts().await;
         assert_eq!(
             (&texts[0], &texts[2..]),
             (&"A?".to_owned(), ["A?", "Done.", "B?", "Two."].map(String::from).as_slice()),

@@ -4,7 +4,6 @@ use std::fmt::Debug;
 use std::sync::{Mutex, Once};
 
 use advisor_core::{Error, ErrorKind};
-use advisor_server::{ServerLimits, Tokens};
 use advisor_testkit::Answer;
 use axum::body::Body;
 use axum::http::{Method, Request, Response, StatusCode};
@@ -14,7 +13,7 @@ use tracing::span::{Attributes, Id};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 use tracing_subscriber::registry::LookupSpan;
 
-use crate::setting::{Setting, json_of, post, setting, text};
+use crate::setting::{json_of, post, setting, text, with_tokens};
 
 fn id_of(response: &Response<Body>) -> String {
     response.headers()["x-request-id"].to_str().unwrap().to_owned()
@@ -53,13 +52,7 @@ async fn every_error_names_its_request() {
     let failing = |kind| setting([Answer::refused(Error::new(kind, "canary"))]);
     let asking = || post("/api/chat").body(Body::from(json!({"message": "Hello"}).to_string())).unwrap();
     let get = |path: &str| Request::get(path).body(Body::empty()).unwrap();
-    let Setting { server, model } = setting([]);
-    let tokens =
-        Setting { server: server.with_tokens(Tokens::new([("the-secret-of-ann", "ann")]).unwrap()), model };
-    let Setting { server, model } = setting([]);
-    let mut limits = ServerLimits::default();
-    limits.body_bytes = 10;
-    let small = Setting { server: server.with_limits(limits), model };
+    let small = setting([]).limited(|limits| limits.body_bytes = 10);
     let delete = Request::builder().method(Method::DELETE).uri("/api/chat").body(Body::empty()).unwrap();
     for (setting, request, status) in [
         (setting([]), get("/nothing"), StatusCode::NOT_FOUND),
@@ -67,7 +60,7 @@ async fn every_error_names_its_request() {
         (setting([]), get("/api/conversations/unknown"), StatusCode::NOT_FOUND),
         (setting([]), get("/api/conversations?after=a&after=b"), StatusCode::BAD_REQUEST),
         (setting([]), get("/api/conversations/%ff"), StatusCode::BAD_REQUEST),
-        (tokens, get("/v1/models"), StatusCode::UNAUTHORIZED),
+        (with_tokens(setting([])), get("/v1/models"), StatusCode::UNAUTHORIZED),
         (small, asking(), StatusCode::PAYLOAD_TOO_LARGE),
         (failing(ErrorKind::Connection), asking(), StatusCode::BAD_GATEWAY),
         (failing(ErrorKind::Advisor), asking(), StatusCode::INTERNAL_SERVER_ERROR),

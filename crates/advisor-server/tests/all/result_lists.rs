@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use serde_json::{Value, json};
 
 use crate::results::{ask, asking, body, results_sent, setting};
-use crate::setting::{json_of, text};
+use crate::setting::{text, told};
 
 /// The call of a list, and the result that may follow at once.
 fn pair(path: &str, id: &str, result: &Value) -> [Value; 2] {
@@ -86,7 +86,6 @@ async fn result_without_content_is_refused() {
             assert_eq!(results_sent(&setting), [""]);
             continue;
         }
-        assert_eq!(response.status(), StatusCode::BAD_REQUEST, "{path}");
-        assert_eq!(json_of(response).await["error"]["message"], "a result has no content", "{path}");
+        assert_eq!(told(response, StatusCode::BAD_REQUEST).await, "a result has no content", "{path}");
     }
 }

@@ -4,16 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use advisor_core::{ChatClient, Error, ErrorKind, ToolDefinition};
-use advisor_server::{ChatServer, ServerLimits};
-use advisor_testkit::{Answer, Gate, ScriptedModel};
+use advisor_core::{Error, ErrorKind, ToolDefinition};
+use advisor_testkit::{Answer, Gate};
 use axum::body::Body;
 use axum::http::{Response, StatusCode};
-use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore};
 use serde_json::{Value, json};
 use tool_call_advisor::{FnTool, ToolCallAdvisor, ToolCallStreaming};
 
-use crate::setting::{Setting, post, post_in, refused, setting, text};
+use crate::setting::{Setting, chain, post_in, refused, setting, text};
 
 /// The routes of clients that repeat a request by its status.
 const PATHS: [&str; 3] = ["/v1/chat/completions", "/v1/responses", "/v1/messages"];
@@ -41,8 +39,7 @@ async fn stopped_turn_is_not_asked_again() {
             let setting = setting([Answer::new().gate(&asked)]);
             let stop = async {
                 asked.reached().await;
-                let stop = post("/api/conversations/c1/stop").body(Body::empty()).unwrap();
-                assert_eq!(setting.send(stop).await.status(), StatusCode::NO_CONTENT);
+                setting.stop().await;
             };
             let body = asking(is_stream);
             let (response, ()) = tokio::join!(setting.post(path, &body), stop);
@@ -80,27 +77,21 @@ async fn refused_turn_is_asked_again_if_nothing_was_shown() {
         assert!(is_repeated(&failed(Error::new(kind, "canary")).await), "{kind:?}");
         assert!(!is_repeated(&failed(Error::new(kind, "canary").mark_emitted()).await), "{kind:?}");
     }
-    let Setting { server, model } = setting([]);
-    let mut limits = ServerLimits::default();
-    limits.running_turns = 0;
-    let setting = Setting { server: server.with_limits(limits), model };
+    let setting = setting([]).limited(|limits| limits.running_turns = 0);
     assert!(is_repeated(&setting.post(PATHS[0], &asking(false)).await), "it has not begun");
 }
 
 /// Returns a chain whose tool `mail` counts its runs, and which shows only the last answer.
 fn mailing(answers: impl IntoIterator<Item = Answer>) -> (Setting, Arc<AtomicUsize>) {
-    let (model, mails) = (ScriptedModel::new(answers), Arc::<AtomicUsize>::default());
+    let mails = Arc::<AtomicUsize>::default();
     let sent = Arc::clone(&mails);
     let definition = ToolDefinition::new("mail", "A tool.", json!({"type": "object"}));
     let mail = FnTool::new(definition, move |_: Value| {
         sent.fetch_add(1, Ordering::SeqCst);
         async { Ok("sent") }
     });
-    let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
     let tool_loop = ToolCallAdvisor::builder().streaming(ToolCallStreaming::FinalAnswerOnly).build().unwrap();
-    let client = ChatClient::builder(model.clone()).advisor(memory.clone()).advisor(tool_loop).tool(mail);
-    let server = ChatServer::new(client.build().unwrap(), memory);
-    (Setting { server, model }, mails)
+    (chain(answers, |client| client.advisor(tool_loop).tool(mail)), mails)
 }
 
 /// A turn that is asked again without its id would run its tools again. Under its id, it continues.

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use advisor_core::{ChatClient, OnDrop, Spawner, ToolDefinition};
-use advisor_server::{ChatServer, Tokens};
+use advisor_core::{ChatClient, ChatClientBuilder, OnDrop, Spawner, ToolDefinition};
+use advisor_server::{ChatServer, ServerLimits, Tokens};
 use advisor_testkit::{Answer, ScriptedModel};
 use axum::body::Body;
 use axum::http::{HeaderValue, Request, Response, StatusCode};
@@ -54,13 +54,63 @@ pub(crate) fn setting_with(store: impl ConversationStore, model: ScriptedModel, 
     Setting { server: ChatServer::new(client, memory), model }
 }
 
+/// A server whose chain has memory, and what the test adds.
+pub(crate) fn chain(
+    answers: impl IntoIterator<Item = Answer>,
+    add: impl FnOnce(ChatClientBuilder) -> ChatClientBuilder,
+) -> Setting {
+    chain_over(ChatMemoryAdvisor::new(InMemoryStore::new()), ScriptedModel::new(answers), add)
+}
+
+/// The same over this memory and this model.
+pub(crate) fn chain_over(
+    memory: ChatMemoryAdvisor,
+    model: ScriptedModel,
+    add: impl FnOnce(ChatClientBuilder) -> ChatClientBuilder,
+) -> Setting {
+    let client = add(ChatClient::builder(model.clone()).advisor(memory.clone())).build().unwrap();
+    Setting { server: ChatServer::new(client, memory), model }
+}
+
 /// The same server for two tenants, `ann` and `bob`.
 pub(crate) fn with_tokens(setting: Setting) -> Setting {
     let tokens = Tokens::new([("the-token-of-ann", "ann"), ("the-token-of-bob", "bob")]).unwrap();
-    Setting { server: setting.server.with_tokens(tokens), model: setting.model }
+    setting.with(|server| server.with_tokens(tokens))
 }
 
 impl Setting {
+    pub(crate) fn with(self, change: impl FnOnce(ChatServer) -> ChatServer) -> Self {
+        Self { server: change(self.server), ..self }
+    }
+
+    pub(crate) fn limited(self, change: impl FnOnce(&mut ServerLimits)) -> Self {
+        let mut limits = ServerLimits::default();
+        change(&mut limits);
+        self.with(|server| server.with_limits(limits))
+    }
+
+    /// Reads conversation `c1`.
+    pub(crate) async fn read(&self) -> Value {
+        json_of(self.get("/api/conversations/c1").await).await
+    }
+
+    /// Returns the texts of the messages of conversation `c1`.
+    pub(crate) async fn texts(&self) -> Vec<String> {
+        texts_of(&self.read().await)
+    }
+
+    /// Stops the turns of conversation `c1`.
+    pub(crate) async fn stop(&self) {
+        let stop = post("/api/conversations/c1/stop").body(Body::empty()).unwrap();
+        assert_eq!(self.send(stop).await.status(), StatusCode::NO_CONTENT);
+    }
+
+    /// Deletes conversation `c1`.
+    pub(crate) async fn delete(&self) {
+        let delete = Request::delete("/api/conversations/c1").body(Body::empty()).unwrap();
+        assert_eq!(self.send(delete).await.status(), StatusCode::NO_CONTENT);
+    }
+
     /// Sends a request, to `localhost` if it names no host.
     pub(crate) async fn send(&self, mut request: Request<Body>) -> Response<Body> {
         request.headers_mut().entry("host").or_insert(HeaderValue::from_static("localhost"));
@@ -90,6 +140,12 @@ pub(crate) fn post_in(path: &str, body: &Value) -> axum::http::request::Builder 
     }
 }
 
+/// Returns the texts of the messages of a page.
+pub(crate) fn texts_of(page: &Value) -> Vec<String> {
+    let messages = page["messages"].as_array().unwrap().iter();
+    messages.map(|message| message["text"].as_str().unwrap_or_default().to_owned()).collect()
+}
+
 /// Reads a body to its end.
 pub(crate) async fn text(response: Response<Body>) -> String {
     let bytes = tokio::time::timeout(LIMIT, axum::body::to_bytes(response.into_body(), usize::MAX)).await;
@@ -109,6 +165,14 @@ pub(crate) async fn until(response: Response<Body>, wanted: &str) -> (String, ax
         read.push_str(std::str::from_utf8(&piece.unwrap().unwrap()).unwrap());
     }
     (read, body)
+}
+
+/// Returns the message of an error, after a check of its status.
+pub(crate) async fn told(response: Response<Body>, status: StatusCode) -> String {
+    let found = response.status();
+    let body = json_of(response).await;
+    assert_eq!(found, status, "{body}");
+    body["error"]["message"].as_str().unwrap().to_owned()
 }
 
 /// Returns the code of an error, after a check of its status.

@@ -13,7 +13,7 @@ use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore};
 use serde_json::{Value, json};
 use tool_call_advisor::ClientSideTool;
 
-use crate::setting::{Setting, json_of, setting, text};
+use crate::setting::{Setting, setting, text, told};
 
 const README: &str = include_str!("../../README.md");
 
@@ -102,8 +102,7 @@ async fn settings_that_the_chain_cannot_have_are_refused_by_name() {
         for (field, value) in values.iter().chain(others.filter(|(field, _)| *field != "store")) {
             let setting = strict(ChatOptions::default());
             let response = setting.post(route, &request(route, &json!({field: value}))).await;
-            assert_eq!(response.status(), StatusCode::BAD_REQUEST, "{route} {field}");
-            let message = json_of(response).await["error"]["message"].as_str().unwrap().to_owned();
+            let message = told(response, StatusCode::BAD_REQUEST).await;
             assert!(message.starts_with(&format!("`{field}")), "{route}: {message}");
             assert_eq!(setting.model.calls(), 0);
         }
@@ -210,8 +209,7 @@ async fn form_of_an_answer_reaches_a_model_that_enforces_it() {
         let mut body = request(route, &settings);
         body.as_object_mut().unwrap().remove("tools");
         let response = lax.post(route, &body).await;
-        assert_eq!(response.status(), StatusCode::BAD_REQUEST, "{route}");
-        let message = json_of(response).await["error"]["message"].as_str().unwrap().to_owned();
+        let message = told(response, StatusCode::BAD_REQUEST).await;
         assert!(
             message.contains("does not enforce") && message.contains("format` is not supported"),
             "{message}"
@@ -248,8 +246,7 @@ async fn settings_of_another_form_are_refused_by_name() {
     ] {
         let setting = strict(ChatOptions::default());
         let response = setting.post(route, &request(route, &json!({field: value}))).await;
-        assert_eq!(response.status(), StatusCode::BAD_REQUEST, "{route} {field}");
-        let message = json_of(response).await["error"]["message"].as_str().unwrap().to_owned();
+        let message = told(response, StatusCode::BAD_REQUEST).await;
         assert!(message.contains(&format!("`{field}")), "{route} {field}: {message}");
     }
     let without_tools = json!({"messages": [{"role": "user", "content": "Hi"}], "tool_choice": "required"});

@@ -1,26 +1,36 @@
 //! A real listener: its addresses, clients that go away, and the end of the server.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
-use advisor_server::{ServerLimits, serve};
+use advisor_server::serve;
 use advisor_testkit::{Answer, Gate};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use crate::connection::{connect, read_until};
+use crate::connection::{connect, read_until, served};
 use crate::setting::{LIMIT, Setting, json_of, setting};
 
-#[tokio::test]
-async fn running_turn_ends_before_the_server() {
-    let gate = Gate::new();
-    let Setting { server, .. } = setting([Answer::new().text("It is ").gate(&gate).text("sunny.").done()]);
+/// Serves until the signal, and then for this time. Returns the address, the signal and the server.
+async fn serving(
+    setting: &Setting,
+    time: Duration,
+) -> (SocketAddr, oneshot::Sender<()>, JoinHandle<std::io::Result<()>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let (stop, stopped) = oneshot::channel::<()>();
     let signal = async { drop(stopped.await) };
-    let serving = tokio::spawn(serve(listener, server, signal, LIMIT));
+    (address, stop, tokio::spawn(serve(listener, setting.server.clone(), signal, time)))
+}
+
+#[tokio::test]
+async fn running_turn_ends_before_the_server() {
+    let gate = Gate::new();
+    let setting = setting([Answer::new().text("It is ").gate(&gate).text("sunny.").done()]);
+    let (address, stop, serving) = serving(&setting, LIMIT).await;
     let mut client = connect(address, "/api/chat", r#"{"message":"How is it?","conversation":"c1"}"#).await;
     read_until(&mut client, "It is ").await;
     stop.send(()).unwrap();
@@ -46,18 +56,13 @@ async fn running_turn_ends_before_the_server() {
 #[tokio::test]
 async fn law_k2_turn_beyond_the_time_is_stopped_and_kept() {
     let setting = setting([Answer::new().text("It is").hang()]);
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    let (stop, stopped) = oneshot::channel::<()>();
-    let signal = async { drop(stopped.await) };
-    let serving = tokio::spawn(serve(listener, setting.server.clone(), signal, Duration::from_millis(10)));
+    let (address, stop, serving) = serving(&setting, Duration::from_millis(10)).await;
     let mut client = connect(address, "/api/chat", r#"{"message":"How is it?","conversation":"c1"}"#).await;
     read_until(&mut client, "It is").await;
     stop.send(()).unwrap();
     read_until(&mut client, "the request was cancelled").await;
     tokio::time::timeout(LIMIT, serving).await.unwrap().unwrap().unwrap();
-    let read = json_of(setting.get("/api/conversations/c1").await).await;
-    assert!(read["messages"][1]["text"].as_str().unwrap().starts_with("It is"), "{read}");
+    assert!(setting.texts().await[1].starts_with("It is"));
 }
 
 #[tokio::test]
@@ -87,12 +92,8 @@ async fn law_k2_application_that_nests_the_server_stops_turns() {
 /// A client that sends nothing, or its head a byte now and then, does not keep a connection.
 #[tokio::test(start_paused = true)]
 async fn connection_without_a_head_is_closed() {
-    let Setting { server, .. } = setting([]);
-    let mut limits = ServerLimits::default();
-    limits.head_timeout = Duration::from_secs(9);
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    let serving = tokio::spawn(serve(listener, server.with_limits(limits), std::future::pending(), LIMIT));
+    let setting = setting([]).limited(|limits| limits.head_timeout = Duration::from_secs(9));
+    let (address, serving) = served(setting.server).await;
     for head in ["", "POST /api/chat HTTP/1.1\r\nhost: local"] {
         let since = Instant::now();
         let mut client = TcpStream::connect(address).await.unwrap();
@@ -109,11 +110,7 @@ async fn connection_without_a_head_is_closed() {
 /// Connections that are idle, or in the middle of a request, end with the server.
 #[tokio::test]
 async fn open_connections_do_not_delay_the_end() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    let (stop, stopped) = oneshot::channel::<()>();
-    let signal = async { drop(stopped.await) };
-    let serving = tokio::spawn(serve(listener, setting([]).server, signal, LIMIT));
+    let (address, stop, serving) = serving(&setting([]), LIMIT).await;
     let head = "POST /api/chat HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 99\r\n\r\n{";
     let mut clients = Vec::new();
     for sent in ["", "POST /api/ch", head] {

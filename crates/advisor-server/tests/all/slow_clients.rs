@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use advisor_server::ServerLimits;
 use advisor_testkit::{Answer, ScriptedModel};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
@@ -41,9 +40,8 @@ async fn law_r1_slow_client_gets_error_and_delays_no_other() {
         let allowed = Arc::clone(&allowed);
         move |_| paced(&allowed)
     }));
-    let mut limits = ServerLimits::default();
-    limits.kept_chunks = KEPT;
-    let (address, serving) = served(setting.server.clone().with_limits(limits)).await;
+    let setting = setting.limited(|limits| limits.kept_chunks = KEPT);
+    let (address, serving) = served(setting.server.clone()).await;
     let mut slow = connect(address, "/api/chat", r#"{"message":"Hi","conversation":"c1"}"#).await;
     read_until(&mut slow, "200 OK").await;
 

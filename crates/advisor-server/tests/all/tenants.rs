@@ -79,11 +79,10 @@ async fn tenant_cannot_reach_a_turn_of_another() {
 
 /// Returns a server for both tenants, with limits of one turn each.
 fn with_one_turn_each(answers: impl IntoIterator<Item = Answer>) -> Setting {
-    let mut limits = ServerLimits::default();
-    limits.running_turns_per_tenant = 1;
-    limits.ended_turns_per_tenant = 1;
-    let Setting { server, model } = with_tokens(setting(answers));
-    Setting { server: server.with_limits(limits), model }
+    let one_each = |limits: &mut ServerLimits| {
+        (limits.running_turns_per_tenant, limits.ended_turns_per_tenant) = (1, 1);
+    };
+    with_tokens(setting(answers)).limited(one_each)
 }
 
 #[tokio::test]

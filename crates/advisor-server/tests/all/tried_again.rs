@@ -6,7 +6,7 @@ use axum::http::Request;
 use serde_json::Value;
 
 use crate::disconnects::bodies;
-use crate::setting::{json_of, post_in, setting, text, until};
+use crate::setting::{post_in, setting, text, until};
 
 /// A request that names its turn, and whose turn stops if its client disconnects.
 fn named(path: &str, body: &Value) -> Request<Body> {
@@ -28,8 +28,6 @@ async fn turn_runs_again_after_a_disconnect_has_stopped_it() {
         let third = text(setting.send(named(path, body)).await).await;
         assert!(third.contains("It is sunny."), "{path}: {third}");
         assert_eq!(setting.model.calls(), 2, "{path}");
-        let read = json_of(setting.get("/api/conversations/c1").await).await;
-        let texts: Vec<_> = read["messages"].as_array().unwrap().iter().map(|shown| &shown["text"]).collect();
-        assert_eq!(texts, ["Hi", "It is sunny."], "{path}");
+        assert_eq!(setting.texts().await, ["Hi", "It is sunny."], "{path}");
     }
 }

@@ -6,18 +6,14 @@ use advisor_testkit::Answer;
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 
-use crate::approvals::{Till, conversation, open_till, pays, results, start, till};
-use crate::setting::{post, refused, text};
+use crate::approvals::{Till, open_till, pays, results, start};
+use crate::setting::{post, text, told};
 
 /// Sends the last message of a chat.
 pub(crate) async fn send(till: &Till, message: &Value) -> axum::response::Response {
     let body = json!({"id": "c1", "messages": [message], "trigger": "submit-message"});
     let request = post("/api/ui");
     till.setting.send(request.body(body.to_string().into()).unwrap()).await
-}
-
-fn delete(path: &str) -> axum::http::Request<axum::body::Body> {
-    post(path).method("DELETE").body(axum::body::Body::empty()).unwrap()
 }
 
 fn events(stream: &str) -> Vec<Value> {
@@ -153,7 +149,7 @@ async fn law_t6_ui_approval_is_of_one_conversation() {
     let pay = |cents: u32| Answer::from_calls([("c1", "pay", &*format!("{{\"cents\":{cents}}}"))]);
     let till = open_till([pay(1), pay(900)]);
     let earlier = asked(&till).await;
-    assert!(till.setting.send(delete("/api/conversations/c1")).await.status().is_success());
+    till.setting.delete().await;
     let later = asked(&till).await;
     assert_ne!(earlier, later);
     let forged = send(&till, &continued(&[answered("c1", &earlier[0], true, None)])).await;
@@ -270,13 +266,20 @@ async fn law_t5_ui_approval_of_lost_call_asks_to_verify() {
     assert_eq!(till.paid.load(Ordering::SeqCst), 0);
 }
 
-/// Unless the application says so, nobody is asked and nobody decides.
+/// Another message is another turn.
 #[tokio::test]
-async fn ui_clients_decide_only_if_the_application_says_so() {
-    let till = till([pays()]);
-    assert_eq!(asked(&till).await, Vec::<String>::new());
-    let turn = conversation(&till).await["messages"][0]["turn"].as_str().unwrap_or("t").to_owned();
-    let forged = send(&till, &continued(&[answered("c1", &format!("{turn}.1.0.d.c1"), true, None)])).await;
-    refused(forged, StatusCode::FORBIDDEN).await;
-    assert_eq!(till.paid.load(Ordering::SeqCst), 0);
+async fn refused_answers_of_the_ai_sdk_say_what_is_wrong() {
+    let till = open_till([pays(), Answer::from_text("Done.")]);
+    let ids = asked(&till).await;
+    let both = |approved| {
+        continued(&[answered("c1", &ids[0], approved, None), answered("c2", &ids[1], approved, None)])
+    };
+    assert!(text(send(&till, &both(true)).await).await.contains("Done."));
+    let denied = told(send(&till, &both(false)).await, StatusCode::UNPROCESSABLE_ENTITY).await;
+    assert!(denied.contains("other answers") && !denied.contains("id of the turn"), "{denied}");
+    let mut elsewhere = both(true);
+    elsewhere["id"] = json!("answer-7");
+    let late = told(send(&till, &elsewhere).await, StatusCode::BAD_REQUEST).await;
+    assert!(late.contains("its call is decided"), "{late}");
+    assert_eq!(till.paid.load(Ordering::SeqCst), 2);
 }

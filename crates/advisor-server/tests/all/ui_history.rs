@@ -2,17 +2,16 @@
 
 use std::sync::atomic::Ordering;
 
-use advisor_core::{ChatClient, ConversationKey, Error, ErrorKind, Media, Message, TurnId};
-use advisor_server::{ChatServer, ServerLimits};
+use advisor_core::{ConversationKey, Error, ErrorKind, Media, Message, TurnId};
 use advisor_testkit::{Answer, Gate, ScriptedModel};
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
+use chat_memory_advisor::InMemoryStore;
 use chat_memory_advisor::store::{Batch, BatchKey, ConversationStore, NewEntry, Version};
-use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore};
 use serde_json::{Value, json};
 
 use crate::approvals::{open_till, pays, start, till};
-use crate::setting::{Setting, json_of, post, refused, setting, text, until, with_tokens};
+use crate::setting::{Setting, json_of, post, refused, setting, setting_over, text, until, with_tokens};
 
 async fn load(setting: &Setting) -> Value {
     json_of(setting.get("/api/ui/c1").await).await
@@ -29,7 +28,7 @@ async fn say(setting: &Setting, id: &str, said: &str) -> String {
 }
 
 /// Returns the values of a field of the events of a type.
-fn field(stream: &str, kind: &str, name: &str) -> Vec<String> {
+pub(crate) fn field(stream: &str, kind: &str, name: &str) -> Vec<String> {
     let lines = stream.lines().filter_map(|line| line.strip_prefix("data: "));
     let events = lines.filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let of_kind = events.filter(|event| event["type"] == kind);
@@ -192,7 +191,7 @@ async fn ui_calls_without_decision_have_ended() {
 async fn ui_history_has_decisions_of_other_routes() {
     let till = open_till([Answer::from_calls([("c1", "pay", r#"{"cents":1}"#)]), Answer::from_text("Done.")]);
     say(&till.setting, "u1", "Pay.").await;
-    let waiting = json_of(till.setting.get("/api/conversations/c1").await).await["waiting"][0].clone();
+    let waiting = till.setting.read().await["waiting"][0].clone();
     let decision = json!({"key": waiting["key"], "tool": "pay", "arguments": waiting["arguments"], "verdict": "approved"});
     let body = json!({"conversation": "c1", "turn": "d1", "decisions": [decision]});
     text(till.setting.post("/api/chat", &body).await).await;
@@ -257,7 +256,7 @@ async fn ui_history_names_answers_that_are_not_whole() {
 }
 
 #[tokio::test]
-async fn ui_history_has_files_and_no_hidden_messages() {
+async fn history_has_files_and_no_hidden_messages() {
     let store = InMemoryStore::new();
     let turn = TurnId::new("t1").unwrap();
     let png = Media::from_bytes("image/png", &b"abc"[..]).with_name("a.png");
@@ -266,21 +265,18 @@ async fn ui_history_has_files_and_no_hidden_messages() {
     let entries = messages.map(|message| NewEntry::new(turn.clone(), message.into()));
     let batch = Batch::new(BatchKey::for_input(turn), entries.to_vec());
     store.append(&ConversationKey::new("c1").unwrap(), Version::EMPTY, batch).await.unwrap();
-    let (memory, model) = (ChatMemoryAdvisor::new(store), ScriptedModel::new([]));
-    let client = ChatClient::builder(model.clone()).advisor(memory.clone()).build().unwrap();
-    let setting = Setting { server: ChatServer::new(client, memory), model };
+    let setting = setting_over(store, ScriptedModel::new([]));
     let file = json!({"type": "file", "mediaType": "image/png", "url": "data:image/png;base64,YWJj", "filename": "a.png"});
     let parts = json!([{"type": "text", "text": "Look:"}, file]);
     let loaded = load(&setting).await;
     assert_eq!(loaded["messages"][0], json!({"id": "t1", "role": "user", "parts": parts}));
+    assert_eq!(setting.texts().await[0], "Look:");
 }
 
 #[tokio::test]
 async fn ui_history_is_read_in_pages() {
-    let Setting { server, model } = setting((1..=4).map(|_| Answer::from_text("x".repeat(1_000))));
-    let mut limits = ServerLimits::default();
-    limits.page_bytes = 4_000;
-    let setting = Setting { server: server.with_limits(limits), model };
+    let setting = setting((1..=4).map(|_| Answer::from_text("x".repeat(1_000))));
+    let setting = setting.limited(|limits| limits.page_bytes = 4_000);
     for id in ["u1", "u2", "u3", "u4"] {
         say(&setting, id, "More.").await;
     }

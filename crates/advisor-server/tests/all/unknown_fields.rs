@@ -10,8 +10,8 @@ use crate::setting::{Setting, json_of, setting, text};
 
 /// A server that has a conversation `c1` with the turn `t1`, and answers further turns.
 async fn with_conversation() -> Setting {
-    let Setting { server, model } = setting((0..3).map(|_| Answer::from_text("Fine.")));
-    let setting = Setting { server: server.with_inspector(&Inspector::new()).unwrap(), model };
+    let setting = setting((0..3).map(|_| Answer::from_text("Fine.")));
+    let setting = setting.with(|server| server.with_inspector(&Inspector::new()).unwrap());
     let body = json!({"message": "Hi", "conversation": "c1", "turn": "t1"});
     text(setting.post("/api/chat", &body).await).await;
     setting

@@ -1,7 +1,5 @@
 //! The contract of a relay, for each implementation.
 
-use std::time::Duration;
-
 use advisor_core::{ConversationKey, TurnId};
 use advisor_server::{Appended, Begun, RunBatch, RunEnd, RunState, TurnRelay, TurnRun};
 
@@ -219,33 +217,4 @@ async fn forgotten_turns_are_lost(relay: &impl TurnRelay) {
 #[tokio::test(start_paused = true)]
 async fn memory_keeps_the_contract() {
     keeps_the_contract(&InMemoryRelay::new()).await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn turn_without_renewal_is_interrupted_and_taken_over() {
-    let relay = InMemoryRelay::new();
-    let (run, other) = (run_of("a", "c", "t", 9), run_of("a", "c", "t", 9));
-    relay.begin(&run).await.unwrap();
-    relay.append(&run, &batch(0, &["0"])).await.unwrap();
-    tokio::time::sleep(TurnRun::OWNER_TTL - Duration::from_millis(1)).await;
-    assert_eq!(page(&relay, &run, 0).await.1, RunState::Running);
-    relay.append(&run, &batch(1, &[])).await.unwrap();
-    tokio::time::sleep(TurnRun::OWNER_TTL).await;
-    assert_eq!(page(&relay, &run, 0).await, (items(&[(0, "0")]), RunState::Interrupted));
-    assert_eq!(running(&relay, &run).await, [""; 0]);
-    assert_eq!(relay.begin(&other).await.unwrap(), Begun::Owned);
-    assert_eq!(page(&relay, &run, 0).await, (items(&[]), RunState::Running));
-    assert_eq!(relay.append(&run, &batch(1, &["1"])).await.unwrap(), Appended::Lost);
-}
-
-#[tokio::test(start_paused = true)]
-async fn turn_expires_after_its_last_append() {
-    let relay = InMemoryRelay::new();
-    let run = run_of("a", "c", "t", 9);
-    relay.begin(&run).await.unwrap();
-    relay.append(&run, &last(0, &["0"])).await.unwrap();
-    tokio::time::sleep(TurnRun::KEPT_TTL - Duration::from_millis(1)).await;
-    assert_eq!(page(&relay, &run, 0).await.1, RunState::Ended);
-    tokio::time::sleep(Duration::from_millis(1)).await;
-    assert_eq!(relay.read(&run.conversation, &run.turn, 0).await.unwrap(), None);
 }

@@ -6,13 +6,10 @@ use std::time::Duration;
 use advisor_core::{ConversationKey, TurnId, async_trait};
 use advisor_server::{ServerLimits, TurnRelay};
 use advisor_sse::Frame;
-use advisor_testkit::{Answer, FaultStore, Gate, StoreFault};
+use advisor_testkit::{Answer, Around, Asked, FaultStore, Gate, StoreAround, StoreFault, Work};
 use axum::http::StatusCode;
 use chat_memory_advisor::InMemoryStore;
-use chat_memory_advisor::store::{
-    Batch, ConversationStore, Entry, EntryId, EntryKind, Leases, Page, ReadRange, Snapshot, StoreError,
-    Version,
-};
+use chat_memory_advisor::store::{ConversationStore, EntryId, EntryKind, StoreError, Version};
 use futures::StreamExt;
 use serde_json::{Value, json};
 
@@ -101,53 +98,25 @@ async fn turn_without_id_of_the_client_is_resumed_elsewhere() {
     assert!(text(two.second.send(joining(None)).await).await.contains("sunny."));
 }
 
-/// A store that writes no end of a turn until the gate is released.
-struct SlowEnd(Arc<InMemoryStore>, Gate);
+/// Writes no end of a turn until the gate is released.
+struct SlowEnd(Gate);
 
 #[async_trait]
-impl ConversationStore for SlowEnd {
-    async fn append(
-        &self,
-        key: &ConversationKey,
-        expected: Version,
-        batch: Batch,
-    ) -> Result<Version, StoreError> {
-        if batch.entries.iter().any(|entry| matches!(entry.kind, EntryKind::TurnEnded(_))) {
-            self.1.pass().await;
+impl Around for SlowEnd {
+    async fn around(&self, asked: Asked<'_>, work: Work<'_>) -> Result<Option<Version>, StoreError> {
+        if let Asked::Append(batch) = asked
+            && batch.entries.iter().any(|entry| matches!(entry.kind, EntryKind::TurnEnded(_)))
+        {
+            self.0.pass().await;
         }
-        self.0.append(key, expected, batch).await
-    }
-
-    async fn load(&self, key: &ConversationKey, range: ReadRange) -> Result<Snapshot, StoreError> {
-        self.0.load(key, range).await
-    }
-
-    async fn read(
-        &self,
-        key: &ConversationKey,
-        after: EntryId,
-        limit: usize,
-    ) -> Result<Vec<Entry>, StoreError> {
-        self.0.read(key, after, limit).await
-    }
-
-    async fn delete(&self, key: &ConversationKey) -> Result<(), StoreError> {
-        self.0.delete(key).await
-    }
-
-    async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>, StoreError> {
-        self.0.list(page).await
-    }
-
-    fn leases(&self) -> Option<&dyn Leases> {
-        self.0.leases()
+        work.await
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn law_o3_reader_elsewhere_learns_of_stored_end() {
     let (gate, store) = (Gate::new(), Arc::new(InMemoryStore::new()));
-    let slow = SlowEnd(Arc::clone(&store), gate.clone());
+    let slow = StoreAround::with(Arc::clone(&store), SlowEnd(gate.clone()));
     let two = two_over(slow, [Answer::from_text("It is sunny.")], ServerLimits::default());
     let (_, _rest) = until(two.begin().await, "sunny.").await;
     let joined = two.second.send(joining(None)).await;

@@ -60,4 +60,3 @@ pub use relay::RedisRelay;
 pub use relay::{Appended, Begun, RelayError, RunBatch, RunEnd, RunPage, RunState, TurnRelay, TurnRun};
 pub use serve::serve;
 pub use server::ChatServer;
-pub use shared_turn::{KeptChunks, OnUnread, ReaderError, SharedTurn, TurnReader};

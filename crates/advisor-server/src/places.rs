@@ -74,7 +74,7 @@ pub(crate) async fn parse_elsewhere<T: Send + 'static>(
     parse: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Refusal> {
     let place = places.begin().await?;
-    place.work(parse).await.map_err(|error| Refusal::from(&error))
+    Ok(place.work(parse).await?)
 }
 
 /// Checks whether JSON texts have few enough values together to be parsed.

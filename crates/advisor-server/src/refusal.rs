@@ -8,6 +8,7 @@ use axum::body::Body;
 use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use chat_memory_advisor::StoreError;
 use serde_json::json;
 
 /// An answer with an error status.
@@ -42,6 +43,11 @@ impl Refusal {
 
     pub(crate) fn bad_request(message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "invalid_request", message)
+    }
+
+    /// Of a value of the request that this error is about.
+    pub(crate) fn invalid(error: Error) -> Self {
+        Self::bad_request(error.to_string())
     }
 
     pub(crate) fn unauthorized() -> Self {
@@ -230,6 +236,18 @@ impl From<&Error> for Refusal {
             true => Self { retry_after: failure.retry_after(), ..refusal },
             false => Self { begins_second_turn: true, ..refusal },
         }
+    }
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        Self::from(&error)
+    }
+}
+
+impl From<StoreError> for Refusal {
+    fn from(error: StoreError) -> Self {
+        Self::from(&error.into())
     }
 }
 

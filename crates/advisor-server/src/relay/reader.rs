@@ -7,12 +7,11 @@ use std::time::Duration;
 
 use advisor_core::{Chunk, ConversationKey, Error, ErrorKind, Result, StreamItem, Text, TurnId};
 use futures::future::BoxFuture;
-use futures::stream::BoxStream;
 use futures::{StreamExt, stream};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::relay::{RelayError, RunState, TurnRelay, TurnRun};
-use crate::shared_turn::ReaderError;
+use crate::shared_turn::{ReaderError, TurnReading};
 
 /// The timeout of a call that no request waits for.
 const BACKGROUND_TIMEOUT: Duration = Duration::from_secs(5);
@@ -56,9 +55,6 @@ impl fmt::Debug for RelayLink {
 /// late.
 pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The chunks of a turn of this process or of another one, then at most one error.
-pub(crate) type TurnReading = BoxStream<'static, Result<Chunk, ReaderError>>;
-
 /// A reader of one run of a turn in another process, from its beginning.
 struct RemoteReader {
     link: RelayLink,
@@ -94,7 +90,7 @@ pub(crate) async fn read_remote(
         let item = reader.next().await?;
         Some((item, reader))
     });
-    Ok(Some(chunks.boxed()))
+    Ok(Some(chunks.fuse().boxed()))
 }
 
 impl RemoteReader {
@@ -248,7 +244,7 @@ mod tests {
             match item {
                 Ok(chunk) => texts.push_str(chunk.text().unwrap_or_default()),
                 Err(ReaderError::Turn(error)) => failed = Some(error.kind()),
-                Err(error) => panic!("{error}"),
+                Err(error) => panic!("{error:?}"),
             }
         }
         let asked = relay.asked.lock().unwrap().clone();

@@ -34,17 +34,9 @@ pub(in crate::routes) async fn waiting(
     if !server.takes_decisions {
         return Ok(Vec::new());
     }
-    let open = server.memory.client_side_calls(conversation).await;
-    let open = open.map_err(|error| Refusal::from(&error))?;
-    if open.is_empty() {
-        return Ok(Vec::new());
-    }
-    let prompt = user.prompt(server);
-    let is_of_client = |open: &ClientSideCall| {
-        prompt.tools().find(&open.call.name).map(|tool| tool.definition().client_side)
-    };
+    let open = server.memory.client_side_calls(conversation).await?;
     // A client can neither decide about a tool that the prompt lacks, nor send the result of another call beside decisions.
-    if open.iter().any(|open| is_of_client(open) != Some(false)) {
+    if open.iter().any(|open| user.runs(server, &open.call.name) != Some(false)) {
         return Ok(Vec::new());
     }
     Ok(open.into_iter().filter_map(WaitingCall::new).collect())

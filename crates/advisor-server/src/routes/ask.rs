@@ -13,7 +13,7 @@ use advisor_core::{ConversationKey, Decision, Message, MessageContent, Prompt, R
 use axum::http::HeaderValue;
 use axum::response::Response;
 use chat_memory_advisor::store::{Entry, EntryId, ReadRange};
-use chat_memory_advisor::{ForkPoint, MemoryReceipt, StoreError};
+use chat_memory_advisor::{ForkPoint, MemoryReceipt};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
@@ -21,8 +21,8 @@ use self::answers::SentApproval;
 use crate::ChatServer;
 use crate::readiness::in_time;
 use crate::refusal::Refusal;
-use crate::relay::reader::TurnReading;
 use crate::routes::input::User;
+use crate::shared_turn::TurnReading;
 use crate::turns::run::{OnDisconnect, Said};
 use crate::turns::{Asked, IdOrigin};
 
@@ -80,9 +80,8 @@ impl Question {
         mut input: Vec<Message>,
         decisions: Option<Vec<Decision>>,
     ) -> Result<Self, Refusal> {
-        let bad = |error: advisor_core::Error| Refusal::bad_request(error.to_string());
         let id = turn.map_or(IdOrigin::Server, |_| IdOrigin::Client);
-        let turn = turn.map(turn_id).transpose().map_err(bad)?.unwrap_or_else(TurnId::random);
+        let turn = turn.map(turn_id).transpose()?.unwrap_or_else(TurnId::random);
         let conversation = match conversation {
             Some(id) => user.conversation(id)?,
             None if decisions.is_some() => {
@@ -123,7 +122,7 @@ impl Question {
     ///
     /// Returns `None` if the conversation has no such turn.
     pub(super) async fn replacing(self, server: &ChatServer, turn: &str) -> Result<Option<Self>, Refusal> {
-        let turn = turn_id(turn).map_err(|error| Refusal::bad_request(error.to_string()))?;
+        let turn = turn_id(turn)?;
         let end = self.end_of(server, &turn).await?;
         Ok(end.map(|_| Self {
             fork_point: Some(ForkPoint::Before(turn.clone())),
@@ -141,7 +140,7 @@ impl Question {
         turn: &TurnId,
     ) -> Result<Option<Self>, Refusal> {
         let store = server.memory.store();
-        let last = in_time(store.load(&self.conversation, ReadRange::LastTurns(1))).await.map_err(failed)?;
+        let last = in_time(store.load(&self.conversation, ReadRange::LastTurns(1))).await?;
         let earlier = Some(EarlierTurn::Continued(turn.clone()));
         let is_repeated = self.id == IdOrigin::Memory;
         if last.last_turn() == Some(turn) || self.decisions.is_some() || is_repeated {
@@ -159,15 +158,13 @@ impl Question {
             entries.iter().rfind(|entry| &entry.turn == turn).map(|entry| EntryId::new(entry.seq))
         };
         let store = server.memory.store();
-        let recent = in_time(store.load(&self.conversation, ReadRange::LastTurns(RECENT_TURNS)))
-            .await
-            .map_err(failed)?;
+        let recent = in_time(store.load(&self.conversation, ReadRange::LastTurns(RECENT_TURNS))).await?;
         let (mut after, mut end) = (EntryId::BEGINNING, end_in(&recent.entries));
         if end.is_some() {
             return Ok(end);
         }
         loop {
-            let page = in_time(store.read(&self.conversation, after, PAGE)).await.map_err(failed)?;
+            let page = in_time(store.read(&self.conversation, after, PAGE)).await?;
             end = end_in(&page).or(end);
             match page.last() {
                 Some(last) if page.len() == PAGE => after = EntryId::new(last.seq),
@@ -248,11 +245,12 @@ impl Question {
 ///
 /// # Errors
 /// For an empty one, which would be the same turn in each request.
-pub(super) fn turn_id(id: &str) -> Result<TurnId, advisor_core::Error> {
-    TurnId::new(id).or_else(|error| match id {
+pub(super) fn turn_id(id: &str) -> Result<TurnId, Refusal> {
+    let turn = TurnId::new(id).or_else(|error| match id {
         "" => Err(error),
         _ => TurnId::new(&digest(id.as_bytes())),
-    })
+    });
+    turn.map_err(Refusal::invalid)
 }
 
 /// Checks whether a message has neither text nor media. A result of a call may be empty.
@@ -267,8 +265,4 @@ fn is_empty(message: &Message) -> bool {
 
 pub(super) fn digest(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn failed(error: StoreError) -> Refusal {
-    Refusal::from(&error.into())
 }

@@ -83,10 +83,7 @@ pub(super) async fn resume(
 ) -> Result<Response, Refusal> {
     let key = user.conversation(&id?)?;
     let turn = match header(&headers, "x-turn-id")? {
-        Some(turn) => {
-            let turn = TurnId::new(turn);
-            Some(turn.map_err(|error| Refusal::bad_request(error.to_string()))?)
-        }
+        Some(turn) => Some(TurnId::new(turn).map_err(Refusal::invalid)?),
         None => server.turns.running(&key).await?,
     };
     let last_event = header(&headers, "last-event-id")?;

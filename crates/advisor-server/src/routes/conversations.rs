@@ -66,8 +66,7 @@ pub(super) async fn list(
     if let Some(after) = &query.after {
         page.after = Some(user.conversation(after)?);
     }
-    let keys =
-        in_time(server.memory.store().list(&page)).await.map_err(|error| Refusal::from(&error.into()))?;
+    let keys = in_time(server.memory.store().list(&page)).await?;
     let last = keys.last().map(|key| key.conversation().to_owned());
     let next = last.filter(|_| keys.len() == PAGE);
     let conversations: Vec<Value> = match query.view {
@@ -109,8 +108,7 @@ pub(super) async fn read(
     let tip = before.map(|before| EntryId::new(before.get()));
     let page = StoredPage::read(&server, &key, tip, limit).await?;
     let (turns, most) = (page.page, server.limits.page_bytes);
-    let written = page.place.work(move || written(turns, view, most)).await;
-    let (messages, before) = written.map_err(|error| Refusal::from(&error))?;
+    let (messages, before) = page.place.work(move || written(turns, view, most)).await?;
     let waiting = match (tip, &page.running) {
         (None, Ok(None)) => waiting(&server, &user, &key).await?,
         _ => Vec::new(),
@@ -134,10 +132,9 @@ pub(super) async fn delete(
     // A turn that goes on elsewhere, since the relay fails, writes nothing after the deletion.
     let _ = server.turns.stop(&key).await;
     if let Some(work) = &server.on_delete {
-        work(key.clone()).await.map_err(|error| Refusal::from(&error))?;
+        work(key.clone()).await?;
     }
-    let deleted = in_time(server.memory.store().delete(&key)).await;
-    deleted.map_err(|error| Refusal::from(&error.into()))?;
+    in_time(server.memory.store().delete(&key)).await?;
     server.turns.forget(&key).await;
     if let Some(inspector) = &server.inspector {
         inspector.forget(&key);
@@ -163,7 +160,7 @@ pub(super) async fn journal(
 ) -> Result<Json<Value>, Refusal> {
     let Path((conversation, turn)) = path?;
     let key = user.conversation(&conversation)?;
-    let turn = TurnId::new(&turn).map_err(|error| Refusal::bad_request(error.to_string()))?;
+    let turn = TurnId::new(&turn).map_err(Refusal::invalid)?;
     let inspector =
         server.inspector.as_ref().ok_or_else(|| Refusal::not_found("this server records no journals"))?;
     let journal = inspector.find(&(key, turn));

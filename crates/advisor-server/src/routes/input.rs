@@ -115,9 +115,14 @@ impl User {
         })
     }
 
+    /// Returns whether the user's client runs a tool itself; `None` for a tool that the prompt does not have.
+    pub(super) fn runs(&self, server: &ChatServer, tool: &str) -> Option<bool> {
+        self.prompt(server).tools().find(tool).map(|tool| tool.definition().client_side)
+    }
+
     /// Returns the key of one of the user's conversations.
     pub(super) fn conversation(&self, id: &str) -> Result<ConversationKey, Refusal> {
-        ConversationKey::in_tenant(&self.tenant, id).map_err(|error| Refusal::bad_request(error.to_string()))
+        ConversationKey::in_tenant(&self.tenant, id).map_err(Refusal::invalid)
     }
 }
 

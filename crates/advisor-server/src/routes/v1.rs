@@ -110,11 +110,9 @@ pub(super) fn without_tools(server: &ChatServer, user: &User, tools: &[Value]) -
     if tools.is_empty() {
         return Ok(());
     }
-    let prompt = user.prompt(server);
     let is_known = |tool: &Value| {
         let name = tool.pointer("/function/name").or(tool.get("name")).and_then(Value::as_str);
-        let tool = name.and_then(|name| prompt.tools().find(name));
-        tool.is_some_and(|tool| tool.definition().client_side)
+        name.and_then(|name| user.runs(server, name)) == Some(true)
     };
     match tools.iter().all(is_known) {
         true => Ok(()),

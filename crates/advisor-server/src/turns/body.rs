@@ -12,9 +12,8 @@ use tokio::time::{Instant, timeout, timeout_at};
 use tracing::Span;
 
 use crate::refusal::{Refusal, log_failure};
-use crate::relay::reader::TurnReading;
 use crate::request_id::RequestId;
-use crate::shared_turn::ReaderError;
+use crate::shared_turn::{ReaderError, TurnReading};
 
 /// The time within which a failure of the first request is a status. The stream reports a later one, so that no proxy
 /// waits too long for the headers.

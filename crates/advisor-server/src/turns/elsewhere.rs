@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use advisor_core::{ConversationKey, OnDrop, Result, TurnId};
-use futures::StreamExt;
+use advisor_core::{ConversationKey, Error, OnDrop, Result, TurnId};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::{sleep, timeout};
 use tracing::Instrument;
@@ -12,9 +11,9 @@ use super::relaying::{RelayOutcome, Relaying};
 use super::run::Run;
 use super::{Asked, IdOrigin, TurnKey, Turns, owned, reused};
 use crate::refusal::{Refusal, log_failure};
-use crate::relay::reader::{POLL_INTERVAL, RelayLink, TurnReading, read_remote};
+use crate::relay::reader::{POLL_INTERVAL, RelayLink, read_remote};
 use crate::relay::{Begun, RunState, TurnRun};
-use crate::shared_turn::{OnUnread, SharedTurn, TurnReader};
+use crate::shared_turn::{SharedTurn, TurnReading};
 
 /// The place of a turn: this process or another one.
 pub(super) enum TurnPlace {
@@ -80,9 +79,7 @@ impl Turns {
             if input != asked.input && asked.id != IdOrigin::Memory {
                 return Err(reused());
             }
-            let reading =
-                read_remote(link, conversation, turn).await.map_err(|error| relay_failed(&error))?;
-            if let Some(reading) = reading {
+            if let Some(reading) = read_remote(link, conversation, turn).await.map_err(relay_failed)? {
                 return Ok(TurnPlace::Elsewhere(reading));
             }
         }
@@ -152,8 +149,7 @@ impl Turns {
     /// one of this process has begun or ended.
     async fn running_by_relay(&self, conversation: &ConversationKey) -> Result<Vec<TurnId>, Refusal> {
         let Some(link) = &self.relay else { return Ok(Vec::new()) };
-        let mut running =
-            link.ask(|relay| relay.running(conversation)).await.map_err(|error| relay_failed(&error))?;
+        let mut running = link.ask(|relay| relay.running(conversation)).await.map_err(relay_failed)?;
         let known = self.lock();
         running.retain(|turn| {
             let owned = owned(&known, &(conversation.clone(), turn.clone()));
@@ -172,11 +168,9 @@ impl Turns {
     pub(crate) async fn join(&self, key: &TurnKey) -> Result<Option<TurnReading>, Refusal> {
         self.forget_expired(key).await;
         match (self.find(key), &self.relay) {
-            (Some(turn), _) => Ok(Some(joined(&turn).boxed())),
+            (Some(turn), _) => Ok(Some(turn.join().into_stream())),
             (None, None) => Ok(None),
-            (None, Some(link)) => {
-                read_remote(link, &key.0, &key.1).await.map_err(|error| relay_failed(&error))
-            }
+            (None, Some(link)) => read_remote(link, &key.0, &key.1).await.map_err(relay_failed),
         }
     }
 
@@ -203,7 +197,7 @@ impl Turns {
         let running = self.running_elsewhere(conversation).await?;
         for turn in running.iter().rev() {
             self.stop_copy(&(conversation.clone(), turn.clone()));
-            link.ask(|relay| relay.stop(conversation, turn)).await.map_err(|error| relay_failed(&error))?;
+            link.ask(|relay| relay.stop(conversation, turn)).await.map_err(relay_failed)?;
         }
         for turn in &running {
             while is_running(link, conversation, turn).await? {
@@ -226,14 +220,6 @@ impl Turns {
     }
 }
 
-/// Returns a further reader of a turn. A turn that stops with its client does so, whoever else reads it.
-fn joined(turn: &SharedTurn) -> TurnReader {
-    match turn.on_unread() {
-        OnUnread::Cancel(_) => turn.observe_from(0),
-        _ => turn.read(),
-    }
-}
-
 /// Waits until the turn has ended, if then too many ended turns wait for the relay.
 async fn surplus(turn: &SharedTurn, unrelayed: &Semaphore) {
     turn.handle().settled().await;
@@ -248,15 +234,12 @@ async fn is_running(
     conversation: &ConversationKey,
     turn: &TurnId,
 ) -> Result<bool, Refusal> {
-    let page = link
-        .ask(|relay| relay.read(conversation, turn, u64::MAX))
-        .await
-        .map_err(|error| relay_failed(&error))?;
+    let page = link.ask(|relay| relay.read(conversation, turn, u64::MAX)).await.map_err(relay_failed)?;
     Ok(page.is_some_and(|page| page.state == RunState::Running))
 }
 
 /// Returns the refusal of a request that needs the relay.
-fn relay_failed(error: &advisor_core::Error) -> Refusal {
-    log_failure(error);
+fn relay_failed(error: Error) -> Refusal {
+    log_failure(&error);
     Refusal::no_relay()
 }

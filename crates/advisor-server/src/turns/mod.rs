@@ -9,12 +9,9 @@ pub(crate) mod run;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use advisor_core::{ConversationKey, Error, ErrorKind, Message, OnDrop, Spawner, TurnId, TurnStream};
+use advisor_core::{ConversationKey, Error, ErrorKind, Message, OnDrop, TurnId, TurnStream};
 use chat_memory_advisor::MemoryReceipt;
-use futures::StreamExt;
-use futures::future::BoxFuture;
 use tokio::sync::{Semaphore, watch};
-use tracing::{Instrument, Span};
 
 use self::elsewhere::{Relayed, TurnPlace};
 use self::relaying::Relaying;
@@ -22,8 +19,8 @@ use self::run::Run;
 use crate::access::limits::ServerLimits;
 use crate::refusal::Refusal;
 use crate::relay::TurnRelay;
-use crate::relay::reader::{RelayLink, TurnReading};
-use crate::shared_turn::{KeptChunks, SharedTurn};
+use crate::relay::reader::RelayLink;
+use crate::shared_turn::{SharedTurn, TurnReading};
 use crate::turns::run::{OnDisconnect, Said, Slot, Slots};
 
 /// The turns of this process that run, and those that ended lately.
@@ -107,14 +104,14 @@ impl Turns {
             // No slot is taken once the server is closed.
             let known = self.lock();
             if let Some(turn) = self.submitted_before(submitted(&known, asked.key), asked)? {
-                return Ok(turn.read().boxed());
+                return Ok(turn.read().into_stream());
             }
             self.slots.take(asked.key.0.tenant(), &self.limits).ok_or_else(Refusal::too_many_turns)?
         };
         match self.claim(asked).await? {
             TurnPlace::Here(relaying) => {
                 let turn = self.begin(asked, slot, relaying, prepare())?;
-                Ok(turn.read().boxed())
+                Ok(turn.read().into_stream())
             }
             TurnPlace::Elsewhere(reading) => Ok(reading),
         }
@@ -154,12 +151,10 @@ impl Turns {
         if let Some(turn) = self.submitted_before(entry, asked)? {
             return Ok(turn);
         }
-        let spawner = spawner(slot);
-        let kept = KeptChunks { chunks: self.limits.kept_chunks, bytes: self.limits.kept_bytes };
         let receipt = MemoryReceipt::new();
         let stream = stream(receipt.clone());
         let on_unread = asked.on_disconnect.on_unread(stream.on_drop());
-        let turn = SharedTurn::start(stream, &spawner, on_unread, kept);
+        let turn = SharedTurn::start(stream, slot, on_unread, self.limits);
         let run = Run { turn: turn.clone(), receipt, id: asked.id };
         let relayed = relaying.map(|relaying| self.relay(relaying, run.clone())).unwrap_or_default();
         let (key, tenant) = (asked.key.clone(), asked.key.0.tenant());
@@ -196,7 +191,7 @@ impl Turns {
             let entries = known.iter().filter(|entry| entry.key.0 == *conversation && is_outside(&entry.run));
             entries.map(|entry| (entry.said.clone(), entry.run.clone())).collect()
         };
-        outside.into_iter().map(|(said, run)| (said, run.answer())).collect()
+        outside.into_iter().map(|(said, run)| (said, run.turn.answer())).collect()
     }
 
     fn entry(&self, key: &TurnKey) -> Option<Entry> {
@@ -286,18 +281,4 @@ fn reused() -> Refusal {
         ErrorKind::TurnIdReused,
         "the turn was begun with another input, or at another place of the conversation; give a new turn a new id",
     ))
-}
-
-/// Returns a spawner for the one task of a turn, which keeps its slot.
-fn spawner(slot: Slot) -> Spawner {
-    let slot = Mutex::new(Some(slot));
-    Spawner::new(move |work: BoxFuture<'static, ()>| {
-        let slot = slot.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let running = async move {
-            work.await;
-            drop(slot);
-        };
-        // The turn's span is inside that of the request that has started it.
-        drop(tokio::spawn(running.instrument(Span::current())));
-    })
 }

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use advisor_core::{Chunk, Error, JSON_VERSION, OnDrop, Result, StreamItem, text_with_sources};
-use futures::{FutureExt, StreamExt};
+use futures::FutureExt;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
@@ -167,7 +167,7 @@ impl Outgoing {
             self.reader = self.run.turn.observe_from(first);
         }
         // The first item is the begin, so chunks have numbers one less.
-        self.batch = RunBatch { first: self.reader.position() + 1, ..RunBatch::default() };
+        self.batch = RunBatch { first: self.reader.next + 1, ..RunBatch::default() };
         self.bytes = 0;
     }
 

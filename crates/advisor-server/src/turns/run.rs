@@ -1,18 +1,16 @@
 //! `Run`: one run of a turn in this process, its slot, what the user said, and what becomes of it if the client disconnects.
 
 use std::collections::HashMap;
-use std::future::ready;
 use std::sync::Arc;
 
-use advisor_core::{Chunk, Error, Message, MessageContent, OnDrop, Text};
+use advisor_core::{Error, Message, MessageContent, OnDrop, Text};
 use chat_memory_advisor::MemoryReceipt;
-use futures::{FutureExt, StreamExt};
 use sha2::{Digest, Sha256};
 use tokio::sync::watch;
 
 use crate::access::limits::ServerLimits;
 use crate::refusal::may_begin_again;
-use crate::shared_turn::{OnUnread, SharedTurn};
+use crate::shared_turn::SharedTurn;
 use crate::turns::IdOrigin;
 
 /// One run of a turn in this process.
@@ -37,15 +35,6 @@ impl Run {
     /// Checks whether the turn has ended, and memory never had it.
     pub(super) fn is_outside_memory(&self) -> bool {
         self.turn.has_ended() && !self.receipt.has_turn()
-    }
-
-    /// Returns the answer of a turn that has ended, as long as its chunks are kept.
-    pub(super) fn answer(&self) -> Option<Message> {
-        let chunks = self.turn.observe_from(0).filter_map(|chunk| ready(chunk.ok()));
-        match chunks.collect::<Vec<_>>().now_or_never()?.pop()? {
-            Chunk::Completed(response) => Some(response.message().clone()),
-            _ => None,
-        }
     }
 }
 
@@ -108,14 +97,15 @@ pub(crate) enum OnDisconnect {
 }
 
 impl OnDisconnect {
-    /// Returns the policy for the turn once nobody reads it any more. `on_drop` is that of the application for dropped turns.
+    /// Returns how the turn is cancelled once nobody reads it any more. `on_drop` is the policy of the application for dropped
+    /// turns.
     ///
     /// A turn that is finished keeps its slot and its handle.
-    pub(super) fn on_unread(self, on_drop: OnDrop) -> OnUnread {
+    pub(super) fn on_unread(self, on_drop: OnDrop) -> Option<OnDrop> {
         match (self, on_drop) {
-            (Self::Continue, _) | (Self::Stop, OnDrop::FinishTurn) => OnUnread::Continue,
-            (Self::StopOnRequest, OnDrop::FinishTurn) => OnUnread::Cancel(OnDrop::KeepPartial),
-            (Self::Stop | Self::StopOnRequest, mode) => OnUnread::Cancel(mode),
+            (Self::Continue, _) | (Self::Stop, OnDrop::FinishTurn) => None,
+            (Self::StopOnRequest, OnDrop::FinishTurn) => Some(OnDrop::KeepPartial),
+            (Self::Stop | Self::StopOnRequest, mode) => Some(mode),
         }
     }
 }

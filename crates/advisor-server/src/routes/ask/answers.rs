@@ -5,8 +5,8 @@ use std::mem::take;
 use std::sync::{Arc, OnceLock};
 
 use advisor_core::{
-    CallKey, Chunk, ClientSideCall, ConversationKey, Decision, DecisionProblem, Error, ErrorKind, Message,
-    Role, ToolCall, ToolResult, TurnId,
+    CallKey, Chunk, ClientSideCall, ConversationKey, Decision, DecisionProblem, Error, ErrorKind, Role,
+    ToolCall, ToolResult, TurnId,
 };
 use advisor_sse::{ApprovalId, Approvals, Encoder, Failure, Frames};
 use chat_memory_advisor::store::ReadRange;
@@ -18,7 +18,6 @@ use tracing::warn;
 use crate::ChatServer;
 use crate::readiness::in_time;
 use crate::refusal::Refusal;
-use crate::relay::reader::TurnReading;
 use crate::routes::ask::content::SentMessage;
 use crate::routes::ask::headers::Asking;
 use crate::routes::ask::new_input::{
@@ -26,6 +25,7 @@ use crate::routes::ask::new_input::{
 };
 use crate::routes::ask::{Question, turn_id};
 use crate::routes::input::User;
+use crate::shared_turn::TurnReading;
 
 /// The turns in which the calls of a request and their results are: those before and after it, and one that has followed.
 const TURNS: usize = 3;
@@ -34,8 +34,7 @@ const TURNS: usize = 3;
 const DENIED: &str = "the user has denied the call";
 
 /// The text for a client whose answers come too late.
-pub(in crate::routes) const NOT_WAITING: &str =
-    "the conversation does not wait for this approval: its call is decided";
+const NOT_WAITING: &str = "the conversation does not wait for this approval: its call is decided";
 
 /// The answer of a person to a request for an approval, of any protocol.
 #[derive(Debug, Clone, Serialize)]
@@ -79,9 +78,9 @@ pub(in crate::routes) struct AnsweredCall {
 
 /// The answers of a person to the requests that a conversation waits for.
 #[derive(Debug, Default)]
-pub(in crate::routes) struct Answers {
-    pub(in crate::routes) decisions: Vec<Decision>,
-    pub(in crate::routes) calls: Vec<AnsweredCall>,
+struct Answers {
+    decisions: Vec<Decision>,
+    calls: Vec<AnsweredCall>,
     /// The answers, as they were sent.
     sent: Vec<SentApproval>,
     /// Whether calls wait for a decision, or were started and are lost.
@@ -98,7 +97,7 @@ impl Answers {
     ///
     /// # Errors
     /// If the server takes no decisions, or for an id of another form.
-    pub(in crate::routes) async fn read(
+    async fn read(
         server: &ChatServer,
         user: &User,
         conversation: &ConversationKey,
@@ -108,14 +107,13 @@ impl Answers {
         if !server.takes_decisions {
             return if sent.is_empty() { Ok(Self::default()) } else { Err(Refusal::forbidden_decision()) };
         }
-        let bad = |error: Error| Refusal::bad_request(error.to_string());
-        let turn = turn.map(turn_id).transpose().map_err(bad)?;
+        let turn = turn.map(turn_id).transpose()?;
         let asked = Asked::load(server, user, conversation, turn.as_ref()).await?;
         let undecided = asked.undecided.iter().cloned().collect();
         let mut answers = Self { has_waiting: asked.has_waiting, undecided, ..Self::default() };
         let mut answered = HashSet::new();
         for SentApproval { id, verdict, shown } in &sent {
-            let id: ApprovalId = id.parse().map_err(bad)?;
+            let id: ApprovalId = id.parse().map_err(Refusal::invalid)?;
             let Some((stored_id, call)) = asked.calls.iter().find(|(_, call)| id.is_of(call)) else {
                 answers.has_unknown = true;
                 continue;
@@ -124,14 +122,14 @@ impl Answers {
             if !answered.insert(stored_id) {
                 let message = format!("there are two decisions about the call {stored_id}; send one");
                 let kind = ErrorKind::Approval { problem: DecisionProblem::Duplicate };
-                return Err(Refusal::from(&Error::new(kind, message)));
+                return Err(Error::new(kind, message).into());
             }
             if !id.names(conversation, call) {
                 answers.has_unknown = true;
                 continue;
             }
-            shown.check(&call.call).map_err(|error| Refusal::from(&error))?;
-            answers.decide(call, verdict).map_err(bad)?;
+            shown.check(&call.call)?;
+            answers.decide(call, verdict).map_err(Refusal::invalid)?;
             answers.calls.push(AnsweredCall { id: id.call().to_owned(), stored_id: stored_id.clone() });
         }
         Ok(Self { sent, ..answers })
@@ -150,34 +148,10 @@ impl Answers {
     }
 
     /// Checks whether no call waits for a decision, or had one that is sent again.
-    pub(in crate::routes) fn is_empty(&self) -> bool {
+    fn is_empty(&self) -> bool {
         self.decisions.is_empty() && !self.has_waiting
     }
 
-    /// Returns the question of a turn that begins with the decisions and this input.
-    ///
-    /// A message of the user without decisions answers the calls that wait. Results alone do not: the turn is refused as one
-    /// that lacks decisions.
-    pub(in crate::routes) fn question(
-        self,
-        user: &User,
-        conversation: Option<&str>,
-        turn: Option<&str>,
-        input: Vec<Message>,
-    ) -> Result<(Question, Vec<AnsweredCall>), Refusal> {
-        let says = input.iter().any(|message| message.role() == Role::User);
-        let question = match self.is_empty() || self.decisions.is_empty() && says {
-            true => Question::new(user, conversation, turn, input)?,
-            false => {
-                self.check()?;
-                Question::resuming(user, conversation, turn, input, Some(self.decisions))?
-            }
-        };
-        Ok((question.with_approvals(self.sent), self.calls))
-    }
-}
-
-impl Answers {
     /// Checks that each call has an answer, before an advisor outside memory answers the turn.
     fn check(&self) -> Result<(), Refusal> {
         match (self.undecided.is_empty(), self.has_unknown) {
@@ -185,10 +159,7 @@ impl Answers {
             (false, true) => Err(Refusal::unknown_approval()),
             (false, false) => {
                 let kind = ErrorKind::Approval { problem: DecisionProblem::Missing };
-                Err(Refusal::from(&Error::new(
-                    kind,
-                    "a call waits without a decision; decide about all calls",
-                )))
+                Err(Error::new(kind, "a call waits without a decision; decide about all calls").into())
             }
         }
     }
@@ -230,8 +201,17 @@ pub(in crate::routes) async fn question(
         }
         _ => answers,
     };
-    let (question, calls) = answers.question(user, conversation, turn, input)?;
-    Ok((question.repeating(repeated), calls))
+    // A message of the user without decisions answers the calls that wait. Results alone do not: the turn is refused as one
+    // that lacks decisions.
+    let says = input.iter().any(|message| message.role() == Role::User);
+    let question = match answers.is_empty() || answers.decisions.is_empty() && says {
+        true => Question::new(user, conversation, turn, input)?,
+        false => {
+            answers.check()?;
+            Question::resuming(user, conversation, turn, input, Some(answers.decisions))?
+        }
+    };
+    Ok((question.with_approvals(answers.sent).repeating(repeated), answers.calls))
 }
 
 /// The calls about which an answer has asked a person.
@@ -252,14 +232,10 @@ impl Asked {
         conversation: &ConversationKey,
         turn: Option<&TurnId>,
     ) -> Result<Self, Refusal> {
-        let open = server.memory.client_side_calls(conversation).await;
-        let open = open.map_err(|error| Refusal::from(&error))?;
-        let is_asked = |open: &ClientSideCall| {
-            let tool = user.prompt(server).tools().find(&open.call.name);
-            tool.is_some_and(|tool| !tool.definition().client_side)
-        };
-        let log = in_time(server.memory.store().load(conversation, ReadRange::LastTurns(TURNS))).await;
-        let log = log.map_err(|error| Refusal::from(&error.into()))?.entries;
+        let open = server.memory.client_side_calls(conversation).await?;
+        let is_asked = |open: &ClientSideCall| user.runs(server, &open.call.name) == Some(false);
+        let log =
+            in_time(server.memory.store().load(conversation, ReadRange::LastTurns(TURNS))).await?.entries;
         // A turn that is sent again has decided the calls of the turn before it, and may have asked about others.
         let before = turn.and_then(|turn| turn_before(&log, turn));
         let waiting = open.iter().find(|open| is_asked(open)).and_then(|open| open.key.as_ref());

@@ -21,7 +21,7 @@ use crate::routes::input::User;
 /// Other calls can be open, too: those of the chain's tools that wait for an approval, and those of tools that the
 /// prompt does not have. A client sends no results for them.
 #[derive(Debug, Default)]
-pub(in crate::routes) struct OpenCalls(Vec<OpenCall>);
+struct OpenCalls(Vec<OpenCall>);
 
 /// A call, and the id under which the client knows it: within a turn, models repeat the ids of earlier rounds.
 #[derive(Debug)]
@@ -41,25 +41,19 @@ impl OpenCall {
 impl OpenCalls {
     /// Reads the open calls of a conversation, and those that this turn has answered if it is the last one: its request is
     /// sent again. Results that differ are refused as another input of that turn.
-    pub(in crate::routes) async fn of(
+    async fn of(
         server: &ChatServer,
         user: &User,
         conversation: &ConversationKey,
         turn: Option<&str>,
     ) -> Result<Self, Refusal> {
-        let turn = turn.map(turn_id).transpose();
-        let turn = turn.map_err(|error| Refusal::bad_request(error.to_string()))?;
-        let open = server.memory.client_side_calls(conversation).await;
-        let open = open.map_err(|error| Refusal::from(&error))?;
+        let turn = turn.map(turn_id).transpose()?;
+        let open = server.memory.client_side_calls(conversation).await?;
         if open.is_empty() && turn.is_none() {
             return Ok(Self::default());
         }
-        let log = in_time(server.memory.store().load(conversation, ReadRange::LastTurns(2))).await;
-        let log = log.map_err(|error| Refusal::from(&error.into()))?.entries;
-        let is_of_client = |open: &ClientSideCall| {
-            let tool = user.prompt(server).tools().find(&open.call.name);
-            tool.is_some_and(|tool| tool.definition().client_side)
-        };
+        let log = in_time(server.memory.store().load(conversation, ReadRange::LastTurns(2))).await?.entries;
+        let is_of_client = |open: &ClientSideCall| user.runs(server, &open.call.name) == Some(true);
         let to_open = |open: ClientSideCall| {
             let shown_id = open.key.as_ref().and_then(|key| shown_id(&log, key));
             let suffix = open.key.as_ref().map(|key| CallSuffix::of(&key.turn));
@@ -82,7 +76,7 @@ impl OpenCalls {
         open.map(|open| &open.call)
     }
 
-    pub(in crate::routes) fn has(&self, result: &SentResult) -> bool {
+    fn has(&self, result: &SentResult) -> bool {
         self.find(result).is_some()
     }
 
@@ -93,7 +87,7 @@ impl OpenCalls {
     ///
     /// # Errors
     /// For instructions among them, for two results of a call, and for parts that cannot be passed on.
-    pub(in crate::routes) fn new_input(&self, messages: Vec<SentMessage>) -> Result<Vec<Message>, Refusal> {
+    fn new_input(&self, messages: Vec<SentMessage>) -> Result<Vec<Message>, Refusal> {
         let (mut results, mut said) = (Vec::<Message>::new(), Vec::new());
         let known = self.len_of_history(&messages);
         let called = calls_of(&messages);
@@ -272,8 +266,7 @@ pub(in crate::routes) async fn input_beside_decisions(
     if asking.turn.is_some() && messages.len() < 2 && history == 0 {
         return Ok(NewInput { messages: open.new_input(messages)?, repeated: None });
     }
-    let turn = asking.turn.map(turn_id).transpose();
-    let turn = turn.map_err(|error| Refusal::bad_request(error.to_string()))?;
+    let turn = asking.turn.map(turn_id).transpose()?;
     let (stored, messages) = Stored::load(server, conversation, turn.as_ref(), messages, history).await?;
     let history = match (history, stored.is_empty()) {
         (0, _) => None,

@@ -94,7 +94,7 @@ async fn newest_turns(
             let size = read.turns.iter().map(|turn| json_size(&turn.messages)).sum::<usize>();
             (read, size)
         });
-        let (mut read, size) = sized.await.map_err(|error| Refusal::from(&error))?;
+        let (mut read, size) = sized.await?;
         bytes = bytes.saturating_add(size);
         tip = read.before;
         read.turns.append(&mut page.turns);

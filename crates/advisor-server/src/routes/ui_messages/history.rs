@@ -52,7 +52,7 @@ pub(in crate::routes) async fn read(
         };
         (read_messages(&page.turns, encoder_of, is_running.as_ref()), page.before)
     });
-    let (messages, before) = written.await.map_err(|error| Refusal::from(&error))?;
+    let (messages, before) = written.await?;
     let (running, before) = (running.map(|turn| turn.to_string()), before.map(|tip| tip.to_string()));
     Ok(Json(json!({"messages": messages, "running": running, "before": before})))
 }

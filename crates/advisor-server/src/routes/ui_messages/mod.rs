@@ -20,11 +20,11 @@ use crate::ChatServer;
 use crate::readiness::in_time;
 use crate::refusal::Refusal;
 use crate::routes::ask::answers::{
-    AnsweredCall, Answers, NOT_WAITING, SentApproval, SentVerdict, ShownCall, ShowsEnds, WithEnds, approvals,
+    self, AnsweredCall, SentApproval, SentVerdict, ShownCall, ShowsEnds, WithEnds, approvals,
 };
 use crate::routes::ask::content::{Content, SentAnswer, SentMessage, SentResult};
 use crate::routes::ask::headers::{Asking, CallSuffix, continued_turn, on_disconnect};
-use crate::routes::ask::new_input::{OpenCalls, input_beside_decisions};
+use crate::routes::ask::new_input::input_beside_decisions;
 use crate::routes::ask::{Question, digest};
 use crate::routes::input::{JsonBody, User};
 use crate::turns::body::streamed;
@@ -126,39 +126,19 @@ struct Asked {
     decided: Vec<AnsweredCall>,
 }
 
-/// Returns the question of a message of calls: their results, and answers to requests for approvals.
-async fn continued(
-    server: &ChatServer,
-    user: &User,
-    (chat, last): (&str, UiMessage),
-) -> Result<Asked, Refusal> {
-    let SentParts { results, approvals } = SentParts::read(last.parts);
-    let has_approvals = !approvals.is_empty();
-    let turn = turn_of(&last.id, &results, &approvals);
-    let key = user.conversation(chat)?;
-    let answers = Answers::read(server, user, &key, Some(&turn), approvals).await?;
-    let input = input(server, user, chat, &turn, results).await?;
-    if input.is_empty() && answers.is_empty() {
-        return Err(Refusal::bad_request(match has_approvals {
-            true => NOT_WAITING,
-            false => {
-                "the last message is not one of the user, and has no result that the conversation waits for"
-            }
-        }));
-    }
-    let (question, decided) = answers.question(user, Some(chat), Some(&turn), input)?;
-    Ok(Asked { question, answer: last.id, decided })
-}
-
 async fn question(server: &ChatServer, user: &User, body: Body) -> Result<Asked, Refusal> {
     let mut messages = body.messages;
     let last = messages.pop().ok_or_else(|| Refusal::bad_request("there is no message"))?;
     let mut sent: Vec<_> = messages.into_iter().map(UiMessage::read).collect();
     if last.role == "assistant" && body.trigger == Trigger::SubmitMessage {
-        // Only its history counts: it has no new message of the user.
-        let asking = Asking { turn: turn_of_message(&last.id), ..Asking::default() };
-        input_beside_decisions(server, user, Some(&user.conversation(&body.id)?), asking, sent).await?;
-        return continued(server, user, (&body.id, last)).await;
+        let SentParts { results, approvals } = SentParts::read(last.parts);
+        let turn = turn_of(&last.id, &results, &approvals);
+        // An answer, of which the results and the decisions count.
+        sent.push(SentMessage::item(None));
+        sent.extend(results.into_iter().map(SentMessage::Result));
+        let ids = (Some(body.id.as_str()), Asking::named(&turn));
+        let (question, decided) = answers::question(server, user, ids, sent, approvals).await?;
+        return Ok(Asked { question, answer: last.id, decided });
     }
     if last.role != "user" {
         return Err(Refusal::bad_request("the last message is not one of the user"));
@@ -203,8 +183,7 @@ async fn replacing_turn(
     let Some(named) = named else { return Ok(None) };
     let request = digest(&serde_json::to_vec(&(named, input)).unwrap_or_default());
     let key = user.conversation(conversation)?;
-    let last = in_time(server.memory.store().load(&key, ReadRange::LastTurns(1))).await;
-    let log = last.map_err(|error| Refusal::from(&error.into()))?;
+    let log = in_time(server.memory.store().load(&key, ReadRange::LastTurns(1))).await?;
     let last = log.last_turn().map(TurnId::as_str).unwrap_or_default();
     let has_failed = matches!(
         last_end(&log.entries),
@@ -248,20 +227,6 @@ fn turn_of(message: &str, results: &[SentResult], approvals: &[SentApproval]) ->
     let approvals = approvals.iter().map(|approval| approval.id.as_str());
     let parts = (message, calls.collect::<Vec<_>>(), approvals.collect::<Vec<_>>());
     continued_turn(&serde_json::to_vec(&parts).unwrap_or_default())
-}
-
-/// Returns the results that the conversation waits for, or that began this turn. The others are history.
-async fn input(
-    server: &ChatServer,
-    user: &User,
-    conversation: &str,
-    turn: &str,
-    results: Vec<SentResult>,
-) -> Result<Vec<Message>, Refusal> {
-    let conversation = user.conversation(conversation)?;
-    let open = OpenCalls::of(server, user, &conversation, Some(turn)).await?;
-    let results = results.into_iter().filter(|result| open.has(result));
-    open.new_input(results.map(SentMessage::Result).collect())
 }
 
 /// The id of an answer is made of the turn's, so that it is the same after a resumption.

@@ -1,7 +1,6 @@
 //! What the tests of wires share: streams recorded from providers, bodies written in code, decoding in pieces.
 
 pub mod decoding;
-pub mod documented;
 pub mod recordings;
 mod transcript;
 

@@ -1,7 +1,6 @@
 //! Written transcripts of the Messages API. Each gives the same chunks at any split.
 
 mod blocks;
-mod documented;
 mod ends;
 
 use advisor_core::{AggregatorSettings, BlockContent, BlockKind, ChatResponse, Chunk, Error, Result};

@@ -4,7 +4,6 @@
 
 mod calls;
 mod content;
-mod documented;
 mod ends;
 mod framing;
 

@@ -295,6 +295,11 @@ fn status_becomes_error_only_without_an_answer() {
         (message.to_owned(), Some(provider)),
         ([status, answer, status, message].concat(), None),
         ([message, answer].concat(), Some(provider)),
+        (
+            [status, "{\"error\":{\"message\":\"m\",\"code\":502}}\n"].concat(),
+            Some(ErrorKind::Provider { status: Some(502) }),
+        ),
+        ([status, "{]}\n"].concat(), Some(ErrorKind::Protocol { position: Some(status.len() as u64) })),
         ([answer, "{\"error\":\"m\"}"].concat(), Some(provider)),
         (
             [answer, "[{\"error\":{\"message\":\"m\",\"code\":503}}]"].concat(),
@@ -316,6 +321,23 @@ fn unknown_json_is_an_error_only_outside_streams() {
     assert_eq!(outcome::<Sayings>("[1]").1, protocol(0));
 }
 
+const HI: &str = "data: {\"say\":\"Hi\"}\n\n";
+const STOP: &str = "data: {\"stop\":true}\n\n";
+const DONE: &str = "data: [END]\n\n";
+const ERROR: &str = "data: {\"error\":{\"message\":\"m\",\"code\":503}}\n\n";
+const WHOLE: &str = "{\"say\":\"Hi\",\"stop\":\"whole\"}";
+
+/// Reads a body, and checks that it says hi. Returns the counts and the error.
+fn hi(body: &[u8]) -> (Option<Usage>, Option<ErrorKind>) {
+    let (deltas, failed, _) = read_in(decoder::<Sayings>(), &[body]);
+    assert_eq!(texts(&deltas), ["Hi"], "{:?}", String::from_utf8_lossy(body));
+    let usage = deltas.iter().find_map(|delta| match &delta.kind {
+        advisor_core::DeltaKind::Usage(usage) => Some(**usage),
+        _ => None,
+    });
+    (usage, failed)
+}
+
 #[test]
 fn broken_bodies_have_positions() {
     let at = |position| Some(ErrorKind::Protocol { position: Some(position) });
@@ -329,12 +351,162 @@ fn broken_bodies_have_positions() {
         let (_, kind, _) = outcome::<SayingLines>(body);
         assert_eq!(kind, failed, "{body}");
     }
-    let (deltas, failed, _) = read_in(decoder::<SayingLines>(), &[b"{\"say\":\"a\"}\n{\"say\":\"\xFF\"}"]);
-    assert_eq!((texts(&deltas), failed), (vec!["a"], at(20)));
-    let limits = SseLimits { line: 64, event: 16 };
-    let bounded = AnswerDecoder::new(SayingLines, limits, Redaction::default());
-    let (deltas, failed, _) = read_in(bounded, &[b"{\"say\":\"a\"}\n{\"say\":\"", &[b'b'; 32]]);
-    assert_eq!((texts(&deltas), failed), (vec!["a"], Some(ErrorKind::TooLarge)));
+    for (body, failed) in [
+        (&b"data: {\"say\":\n\n"[..], at(0)),
+        (b"data: upstream failed\n\n", at(0)),
+        (b": x\ndata: {]}\n\ndata: {\"stop\":true}\n\n", at(4)),
+        // Blank lines before the stream count, too, and so does a mark.
+        (b"\n\n data: x\n\ndata: {]}\n\n", at(3)),
+        (b"\n\n  {\"say\":]}", at(4)),
+        (b"\n{\"say\":\"\"}\n \n{]}", at(14)),
+        (b"\xEF\xBB\xBFdata: {]}\n\n", at(3)),
+        (b"\xEF\xBB\xBF{]}", at(3)),
+        (b": x\ndata: {\"say\":\"\xFF\"}\n\n", at(18)),
+        (b"\n\n{\"a\":\"\xFF\"}", at(8)),
+        (b"<title>Connexion \xE9chou\xE9e</title>", Some(ErrorKind::Protocol { position: None })),
+    ] {
+        let (_, kind, _) = read_in(decoder::<Sayings>(), &[body]);
+        assert_eq!(kind, failed, "{:?}", String::from_utf8_lossy(body));
+    }
+    let error = error_of("", " \n{\"say\":\"\"}\n{\"say\":7x}").expect("malformed");
+    assert_eq!(
+        error.to_string(),
+        "the provider sent malformed JSON: line 1, column 9 of the JSON that begins at byte 13"
+    );
+}
+
+#[test]
+fn law_r1_bodies_are_bounded() {
+    let limits = SseLimits { line: 64, event: 64 };
+    let page = ErrorKind::Protocol { position: None };
+    for (beginning, kind) in
+        [("data: ", ErrorKind::TooLarge), ("{\"a\":\"", ErrorKind::TooLarge), ("<", page)]
+    {
+        let body = [beginning, &"x".repeat(100)].concat();
+        for size in [1, 7, 200] {
+            let pieces: Vec<&[u8]> = body.as_bytes().chunks(size).collect();
+            let bounded = AnswerDecoder::new(Sayings, limits, Redaction::default());
+            assert_eq!(read_in(bounded, &pieces).1, Some(kind), "{beginning} in pieces of {size}");
+        }
+    }
+}
+
+/// Returns the error of a body with this content type.
+fn error_of(content_type: &str, body: &str) -> Option<Error> {
+    let mut decoder = decoder::<Sayings>().with_content_type(content_type);
+    decoder.push(Bytes::copy_from_slice(body.as_bytes()));
+    let failed = std::iter::from_fn(|| decoder.next()).find_map(Result::err);
+    decoder.finish();
+    failed.or_else(|| std::iter::from_fn(|| decoder.next()).find_map(Result::err))
+}
+
+#[test]
+fn pages_and_other_types_are_no_answer() {
+    let protocol = ErrorKind::Protocol { position: None };
+    let page =
+        error_of("text/html; charset=utf-8", "\n<!DOCTYPE html><title>Sign in</title>").expect("a page");
+    assert_eq!(page.kind(), protocol);
+    let said = std::error::Error::source(&page).map(ToString::to_string);
+    assert_eq!(said.as_deref(), Some("the provider said: <!DOCTYPE html><title>Sign in</title>"));
+    for (content_type, body) in [("", "<p>"), ("text/plain", "Bad gateway"), ("application/json", "")] {
+        assert_eq!(error_of(content_type, body).map(|error| error.kind()), Some(protocol), "{body}");
+    }
+    assert!(
+        error_of("Application/JSON", "").is_some_and(|error| error.to_string().contains("application/json"))
+    );
+    assert!(error_of("text/event-stream; charset=utf-8", "").is_none(), "it is only cut");
+    assert!(error_of("text/plain", ": only comments\n\n").is_none(), "it is only cut");
+    // The body decides, not its content type.
+    for content_type in ["application/json", "text/html", "text/event-stream", ""] {
+        for body in [[HI, STOP].concat(), WHOLE.to_owned()] {
+            assert!(error_of(content_type, &body).is_none(), "{content_type}");
+        }
+    }
+}
+
+#[test]
+fn events_that_say_nothing_are_passed() {
+    let noise = ": x\n\ndata:\n\ndata: null\n\ndata: {\"type\":\"ping\"}\n\ndata: []\n\n\r\n\nid: 7\n\n";
+    let body = [noise, HI, noise, STOP, noise, DONE].concat();
+    assert_eq!(hi(body.as_bytes()), (None, None));
+    // A second byte-order mark is text, here an unknown field, and so is one later or a letter that begins so.
+    for line in ["\u{feff}\u{feff}: x\n\n", "\n\u{feff}: x\n\n", "\u{FEC0}: x\n\n"] {
+        assert_eq!(hi([line, HI, STOP].concat().as_bytes()), (None, None), "{line:?}");
+    }
+    let (deltas, failed, _) = outcome::<Sayings>(&format!("\u{feff}\u{feff}{WHOLE}"));
+    assert_eq!((deltas, failed), (vec![], None));
+}
+
+#[test]
+fn last_event_needs_no_blank_line_if_it_is_whole() {
+    let failed = Some(ErrorKind::Provider { status: Some(503) });
+    for (last, error, end) in [(STOP, None, End::Open), (DONE, None, End::Open), (ERROR, failed, End::Open)] {
+        let whole = [HI, last.trim_end()].concat();
+        let (deltas, came, open) = outcome::<Sayings>(&whole);
+        assert_eq!((came, open), (error, end), "{whole}");
+        assert_eq!(deltas.len(), if error.is_some() { 1 } else { 2 }, "{whole}");
+        let cut = &whole[..whole.len() - 4];
+        assert_eq!(outcome::<Sayings>(cut), (vec![Delta::text("Hi")], None, End::Open), "{cut}");
+    }
+}
+
+#[test]
+fn whole_answer_that_is_cut_says_nothing() {
+    for end in 0..WHOLE.len() {
+        let (deltas, failed, _) = outcome::<Sayings>(&WHOLE[..end]);
+        let is_cut = failed == (end > 0).then_some(ErrorKind::Truncated);
+        assert!(is_cut && deltas.is_empty(), "cut at {end}: {failed:?}");
+    }
+}
+
+#[test]
+fn only_usage_may_follow_a_whole_answer() {
+    let usage = "\n{\"tokens\":3}";
+    for (rest, counted) in [
+        (" trailing".to_owned(), false),
+        ("}".to_owned(), false),
+        (format!("\n{{\"error\":\"late\"}}\n{{broken{usage}"), false),
+        (WHOLE.to_owned(), false),
+        (usage.to_owned(), true),
+        (format!("\nnull\n{{}}\n[]\n{{\"error\":\"late\"}}\n{WHOLE}{usage}\n{{broken"), true),
+        // After anything but JSON, nothing is read any more.
+        (format!("trailing{usage}"), false),
+    ] {
+        for garbage in [&b""[..], b"\xC3", b"\xFF"] {
+            let body = [WHOLE.as_bytes(), rest.as_bytes(), garbage].concat();
+            assert_eq!(hi(&body), (counted.then(|| Usage::new(3, 0)), None), "{rest}");
+        }
+    }
+}
+
+#[test]
+fn nothing_after_the_end_marker_is_an_error() {
+    let no_text: [&[u8]; 6] =
+        [b"\xff", b"\xff\xfe\n", b"data: \xff\n\n", b"data: {\"a\":\"\xc3\"}\n\n", b": \xe2\x82\n", b"\xe2"];
+    for complete in [[HI, STOP, DONE], [HI, "", DONE], [HI, "", "data: [END]\n"], [HI, "", "data:[END]\r\n"]]
+    {
+        for garbage in no_text {
+            let body =
+                [complete.concat().as_bytes(), garbage, b"data: {\"error\":\"late\"}\n\n", garbage].concat();
+            assert_eq!(hi(&body), (None, None));
+        }
+    }
+    let tokens = "data: {\"tokens\":3}\n\n";
+    let late = [HI, STOP, DONE, "data: null\n\n", ERROR, "data: {broken\n\n", HI, tokens, DONE].concat();
+    for garbage in [&b""[..], b"\xff\n\n"] {
+        assert_eq!(hi(&[late.as_bytes(), garbage].concat()), (Some(Usage::new(3, 0)), None));
+    }
+    // A line or an event beyond its bound is garbage, too.
+    for garbage in ["x".repeat(500), format!("data: {}", "x".repeat(500)), "data: x\n".repeat(100)] {
+        let bounded = AnswerDecoder::new(Sayings, SseLimits { line: 128, event: 128 }, Redaction::default());
+        let body = [HI, STOP, DONE, &garbage].concat();
+        let pieces: Vec<&[u8]> = body.as_bytes().chunks(7).collect();
+        assert_eq!(read_in(bounded, &pieces).1, None);
+    }
+    for garbage in [&b"data: \xff\n\n"[..], b"\xff\n"] {
+        let (_, failed) = hi(&[HI.as_bytes(), STOP.as_bytes(), garbage, DONE.as_bytes()].concat());
+        assert!(matches!(failed, Some(ErrorKind::Protocol { .. })), "before the marker");
+    }
 }
 
 /// A format that holds the last text back: `"text"`, or words for other meanings.

@@ -1,7 +1,5 @@
 //! Tests of `answer`.
 
-mod documented;
-
 use advisor_core::{AggregatorSettings, BlockKind, ChatResponse, Error, ErrorKind, Result};
 use advisor_test_support::decoding::read_answer;
 use proptest::collection::vec;
@@ -343,6 +341,18 @@ fn impossible_counts_are_absent() {
         let usage = *answer(&body).usage().expect("the other count");
         assert_eq!((usage.input_tokens, usage.output_tokens), (None, Some(3)), "{count}");
     }
+}
+
+#[test]
+fn images_of_an_answer_are_media() {
+    let response =
+        answer(&[&line(r#""content":"Look:","images":["iVBORw0KGgo=","?","AQID"]"#), STOP].concat());
+    let media = response.blocks().filter_map(|(_, block)| match block.content() {
+        advisor_core::BlockContent::Media(media) => Some(media.mime.to_string()),
+        _ => None,
+    });
+    assert_eq!(media.collect::<Vec<_>>(), ["image/png", "application/octet-stream"]);
+    assert_eq!(response.text(), "Look:");
 }
 
 #[test]

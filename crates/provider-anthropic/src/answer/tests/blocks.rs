@@ -138,6 +138,7 @@ fn citations_stand_beside_their_text() {
         json!({"type": "page_location", "cited_text": "q", "document_title": "t", "document_index": 0});
     let on_web = json!({"type": "web_search_result_location", "url": "https://a.example", "title": "A",
         "cited_text": "c", "encrypted_index": "eA=="});
+    let found = json!({"type": "search_result_location", "source": "s", "title": "u", "cited_text": "c"});
     let response = response_to(&[
         start(),
         open(0, json!({"type": "text", "text": "", "citations": []})),
@@ -148,19 +149,22 @@ fn citations_stand_beside_their_text() {
         open(1, json!({"type": "text", "text": ""})),
         delta(1, json!({"type": "citations_delta", "citation": on_web})),
         say(1, "Sure."),
+        delta(1, json!({"type": "citations_delta", "citation": found})),
         stop(1),
         finish("end_turn"),
         end(),
     ]);
     assert_eq!(response.text(), "It is so.Sure.");
     let blocks: Vec<_> = response.blocks().map(|(_, block)| block.clone()).collect();
-    assert_eq!(kinds(&response), [Text, Citation, Text, Citation]);
+    assert_eq!(kinds(&response), [Text, Citation, Text, Citation, Citation]);
     assert_eq!(blocks[0].provider_data()[0].value, json!({"citation": at_page}));
     assert_eq!(blocks[2].provider_data()[0].value, json!({"citation": on_web}));
     let BlockContent::Citation(cited) = blocks[3].content() else { panic!("a citation") };
     assert_eq!((cited.url.as_deref(), cited.title.as_deref()), (Some("https://a.example"), Some("A")));
     let BlockContent::Citation(cited) = blocks[1].content() else { panic!("a citation") };
     assert_eq!((cited.title.as_deref(), cited.quote.as_deref()), (Some("t"), Some("q")));
+    let BlockContent::Citation(cited) = blocks[4].content() else { panic!("a citation") };
+    assert_eq!((cited.url.as_deref(), cited.title.as_deref()), (Some("s"), Some("u")));
 }
 
 #[test]
@@ -270,18 +274,19 @@ fn steps_of_an_answer_count_together() {
 /// A call whose block has no end runs only under a word that is known to leave it whole.
 #[test]
 fn law_t6_unknown_stop_reason_ends_no_call() {
-    for (written, runs) in [
-        ("end_turn", true),
-        ("stop_sequence", true),
-        ("tool_use", true),
-        ("pause_turn", true),
-        ("max_tokens", false),
-        ("model_context_window_exceeded", false),
-        ("refusal", false),
-        ("new_reason", false),
+    for (written, reason, runs) in [
+        ("end_turn", FinishReason::Stop, true),
+        ("stop_sequence", FinishReason::Stop, true),
+        ("tool_use", FinishReason::ToolCalls, true),
+        ("pause_turn", FinishReason::Paused, true),
+        ("compaction", FinishReason::Paused, true),
+        ("max_tokens", FinishReason::Length, false),
+        ("model_context_window_exceeded", FinishReason::Length, false),
+        ("refusal", FinishReason::Refusal, false),
+        ("new_reason", FinishReason::Other("new_reason".into()), false),
     ] {
         let cut = response_to(&[start(), tool(0, "t", "f"), input(0, "{\"a\":1}"), finish(written), end()]);
-        assert_eq!(!runnable(&cut).is_empty(), runs, "{written}");
+        assert_eq!((&cut.finish().reason, !runnable(&cut).is_empty()), (&reason, runs), "{written}");
     }
     let ended = [start(), tool(0, "t", "f"), input(0, "{\"a\":1}"), stop(0), finish("new_reason"), end()];
     assert_eq!(runnable(&response_to(&ended)).len(), 1);

@@ -2,10 +2,8 @@
 
 #![allow(clippy::needless_pass_by_value, reason = "events are built in place")]
 
-mod documented;
 mod quirks;
 mod replay;
-mod whole;
 
 use advisor_core::{
     AggregatorSettings, Block, BlockContent, ChatResponse, Chunk, ErrorKind, FinishReason, Media, Result,
@@ -289,7 +287,7 @@ fn server_side_work_is_opaque_and_never_a_call() {
     let kinds = [
         "web_search_call", "file_search_call", "code_interpreter_call", "computer_call", "mcp_call",
         "mcp_list_tools", "mcp_approval_request", "local_shell_call", "custom_tool_call", "tool_search_call",
-        "compaction", "something_new",
+        "compaction", "program", "shell_call_output", "something_new",
     ];
     for kind in kinds {
         let item = json!({"type": kind, "id": "x", "call_id": "call_x", "name": "search", "arguments": "{}", "input": "i"});
@@ -346,13 +344,15 @@ fn fields_of_an_item_stay_with_its_block() {
 
 #[test]
 fn citations_arrive_once() {
-    let page =
-        |n: i64| json!({"type": "url_citation", "url": format!("https://example.org/{n}"), "title": "t"});
+    let page = |n: i64| match n {
+        3 => json!({"type": "file_citation", "file_id": "file_1", "filename": "b.pdf"}),
+        n => json!({"type": "url_citation", "url": format!("https://example.org/{n}"), "title": "t"}),
+    };
     let added = |n: i64| {
         json!({"type": "response.output_text.annotation.added", "output_index": 0,
         "content_index": 0, "annotation_index": n, "annotation": page(n)})
     };
-    let part = json!({"type": "output_text", "text": "Hi", "annotations": [page(0), page(1), page(2)]});
+    let part = json!({"type": "output_text", "text": "Hi", "annotations": [page(0), page(1), page(2), page(3), {"type": "file_path"}]});
     let item = json!({"type": "message", "id": "msg_0", "content": [part]});
     let events = [
         text(0, "Hi"),
@@ -367,6 +367,7 @@ fn citations_arrive_once() {
         "citation: https://example.org/0",
         "citation: https://example.org/1",
         "citation: https://example.org/2",
+        "citation: -",
     ];
     assert_eq!(blocks(&events), expected);
 }
@@ -459,6 +460,24 @@ fn failures_keep_what_came_before_them() {
         let outcome = outcome(&events);
         assert_eq!(outcome.as_ref().expect_err("a failure").kind(), kind, "{failure:?}");
         assert_eq!(blocks_of(&outcome), ["text: Hel", "f({} …"], "{failure:?}");
+    }
+}
+
+#[test]
+fn whole_answer_may_be_cut_failed_or_unfinished() {
+    let whole = |status: &str, more: Value| {
+        let mut answer = json!({"object": "response", "status": status, "output": [message("m", "Hi")]});
+        if let (Some(answer), Some(more)) = (answer.as_object_mut(), more.as_object()) {
+            answer.extend(more.clone());
+        }
+        read(&answer.to_string())
+    };
+    let cut = whole("incomplete", json!({"incomplete_details": {"reason": "max_output_tokens"}}));
+    assert_eq!(cut.expect("an answer").finish().reason, FinishReason::Length);
+    let failed = whole("failed", json!({"error": {"code": "server_error", "message": "m"}}));
+    assert_eq!(failed.expect_err("a failure").kind(), ErrorKind::Provider { status: None });
+    for status in ["queued", "in_progress"] {
+        assert_eq!(whole(status, json!({})).expect_err("no end").kind(), ErrorKind::Truncated);
     }
 }
 

@@ -3,17 +3,6 @@
 use super::*;
 
 #[test]
-fn q59_unannounced_items() {
-    // sgl-project/sglang#12652: neither `added` nor `done`.
-    let events = [
-        text(0, "Hi"),
-        arguments(1, "{\"a\":1}"),
-        completed(vec![message("msg_0", "Hi"), call("1", "add", "{\"a\":1}")]),
-    ];
-    assert_eq!(blocks(&events), ["text: Hi", "add({\"a\":1})"]);
-}
-
-#[test]
 fn q59_arguments_only_at_the_end() {
     // lidge-jun/opencodex#4652.
     let whole = json!({"type": "response.function_call_arguments.done", "item_id": "fc_0", "output_index": 0,
@@ -29,31 +18,6 @@ fn q59_arguments_only_at_the_end() {
     let named = json!({"type": "response.function_call_arguments.done", "output_index": 0, "name": "add",
         "arguments": {"a": 1}});
     assert_eq!(blocks(&[named, completed(vec![])]), expected);
-}
-
-#[test]
-fn q59_output_only_in_the_snapshot() {
-    // NVIDIA's Switchyard#777.
-    let reasoning =
-        json!({"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "Hm."}]});
-    let output = vec![reasoning, message("msg_1", "Hi"), call("2", "add", "{}")];
-    assert_eq!(blocks(&[completed(output)]), ["reasoning: Hm.", "text: Hi", "add({})"]);
-}
-
-#[test]
-fn q59_ids_of_calls_in_place_of_items() {
-    // openai/openai-dotnet#418: the deltas name the call, and no index.
-    let delta = |id: &str, delta: &str| json!({"type": "response.function_call_arguments.delta", "item_id": id, "delta": delta});
-    let start =
-        |id: &str, name: &str| json!({"type": "response.output_item.added", "item": call(id, name, "")});
-    let events = [
-        start("a", "f"),
-        start("b", "g"),
-        delta("call_a", "{\"x\":1}"),
-        delta("call_b", "{\"y\":2}"),
-        completed(vec![call("a", "f", "{\"x\":1}"), call("b", "g", "{\"y\":2}")]),
-    ];
-    assert_eq!(blocks(&events), ["f({\"x\":1})", "g({\"y\":2})"]);
 }
 
 #[test]
@@ -246,22 +210,6 @@ fn snapshot_in_another_order_repeats_nothing() {
         completed(vec![call("b", "g", "{\"y\":2}"), call("0", "h", "{}"), call("a", "f", "{\"x\":1}")]),
     ];
     assert_eq!(blocks(&events), ["f({\"x\":1})", "g({\"y\":2})", "h({})"]);
-}
-
-#[test]
-fn q20_arguments_that_are_an_object() {
-    let item = r#"{"type":"function_call","call_id":"c","name":"f","arguments":{"b":1, "a":2.50}}"#;
-    let event = r#"data: {"type":"response.output_item.done","output_index":0,"item":"#;
-    let outcome = read(&[event, item, "}\n\n", &framed(&[completed(vec![])])].concat());
-    assert_eq!(blocks_of(&outcome), ["f({\"b\":1, \"a\":2.50})"], "in its order and spelling");
-}
-
-#[test]
-fn q12_call_without_an_id_gets_one() {
-    let item = json!({"type": "function_call", "name": "f", "arguments": "{}"});
-    let response = outcome(&[done(0, item), completed(vec![])]).expect("an answer");
-    let (_, call) = response.tool_calls().next().expect("a call");
-    assert!(!call.id.is_empty());
 }
 
 #[test]

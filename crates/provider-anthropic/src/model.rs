@@ -4,6 +4,7 @@
 mod tests;
 
 use std::fmt;
+use std::sync::Arc;
 
 use advisor_core::{ChatModel, ChatRequest, ChunkStream, Result, SchemaSupport, Text, async_trait};
 use bytes::Bytes;
@@ -105,8 +106,8 @@ impl AnthropicModel {
     /// # Errors
     /// Of kind [`Configuration`](advisor_core::ErrorKind::Configuration) if base URL or key cannot be used.
     pub fn from_env_at(base_url: &str) -> Result<Self> {
-        let settings = VARIABLES.read_at(base_url, |name| std::env::var(name).ok());
-        let model = Self::from_settings(settings);
+        let settings = VARIABLES.read(|name| std::env::var(name).ok());
+        let model = Self::from_settings(settings).with_base_url(base_url.trim());
         model.validate()?;
         Ok(model)
     }
@@ -118,22 +119,18 @@ impl AnthropicModel {
     }
 
     fn unnamed() -> Self {
-        let server = Server::new(ANTHROPIC, Authorization::Header(KEY_HEADER));
-        Self {
-            model: None,
-            server: server.with_api_header(VERSION_HEADER, VERSION),
-            schema_support: None,
-            body: BodySettings::default(),
-        }
+        let mut server = Server::new(ANTHROPIC, Authorization::Header(KEY_HEADER));
+        server.api_headers.insert(VERSION_HEADER, VERSION);
+        Self { model: None, server, schema_support: None, body: BodySettings::default() }
     }
 
     provider_http::server_setters!();
 
     /// Sets a token, which is sent as `Authorization: Bearer`, in place of a key in `x-api-key`. It appears in no
     /// `Debug` output, log or error.
-    pub fn with_auth_token(self, token: impl Into<SecretString>) -> Self {
-        let server = self.server.with_authorization(Authorization::Bearer).with_api_key(token);
-        Self { server, ..self }
+    pub fn with_auth_token(mut self, token: impl Into<SecretString>) -> Self {
+        self.server.authorization = Authorization::Bearer;
+        self.with_api_key(token)
     }
 
     /// Sets whether the server caches the beginning of requests. Default: [`PromptCaching::Off`].
@@ -185,9 +182,8 @@ impl ChatModel for AnthropicModel {
         let mut call = self.server.call(PATH, &[], Bytes::new())?;
         let name = format_of(call.uri.host().unwrap_or_default());
         let (body, names) = request::body(&request, model, &name, &self.body)?;
-        call.body = body;
-        let call = call.with_tools(names);
-        let format = || Messages::new(name.clone(), self.server.answer_limits());
+        (call.body, call.tools) = (body, Some(Arc::new(names)));
+        let format = || Messages::new(name.clone(), self.server.answer_limits);
         self.server.stream(&call, request.round, request.aggregator_settings(), format).await
     }
 

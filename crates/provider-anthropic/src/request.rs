@@ -14,7 +14,7 @@ use advisor_core::{
 };
 use bytes::Bytes;
 use provider_http::names::{IdRule, NameRule, WireNames};
-use provider_http::written::{unwritable, written_message};
+use provider_http::written::{self, unwritable, written_message};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -59,24 +59,19 @@ pub(crate) fn body(
     format: &Text,
     settings: &BodySettings,
 ) -> Result<(Bytes, WireNames)> {
-    let own = &request.options.extra;
+    let is_own = |field: &str| request.options.extra.contains_key(field);
     let tools = Offered::new(request, &settings.definitions);
     let names = WireNames::new(request, CALL_IDS, TOOL_NAMES, &tools.verbatim().collect::<Vec<_>>());
     let nothing = MessageList::new();
-    let list = if own.contains_key("messages") { &nothing } else { &request.messages };
-    let mut json = b"{".to_vec();
+    let list = if is_own("messages") { &nothing } else { &request.messages };
     let messages = Messages::new(list, format, &names);
-    if !own.contains_key("messages") {
-        json.extend_from_slice(b"\"messages\":[");
-        messages.push_conversation(&mut json, settings.caching)?;
-        json.extend_from_slice(b"],");
-    }
-    if !own.contains_key("system") {
-        push_list(&mut json, "system", &messages.system(settings.caching)?);
-    }
-    if !own.contains_key("tools") {
-        push_list(&mut json, "tools", &tools.written(&names, settings.caching)?);
-    }
+    let lists = [
+        ("messages", Some(messages.conversation(settings.caching)?)),
+        ("system", Some(messages.system(settings.caching)?).filter(|system| !system.is_empty())),
+        ("tools", Some(tools.written(&names, settings.caching)?).filter(|tools| !tools.is_empty())),
+    ];
+    let lists =
+        lists.map(|(name, list)| (name, list.filter(|_| !is_own(name)).map(|list| vec![list.into()])));
     let mut options = options(&request.options, model, settings, tools.tool_choice(&names));
     if let Some(id) = container(list, format) {
         // The caller may name another one, or only what to load into it.
@@ -84,17 +79,7 @@ pub(crate) fn body(
             fields.entry("id").or_insert(id);
         }
     }
-    // The list is never empty: it has the model.
-    let fields = serde_json::to_vec(&options).map_err(unwritable)?;
-    json.extend_from_slice(fields.get(1..).unwrap_or_default());
-    Ok((json.into(), names))
-}
-
-/// Appends a field with a list of these entries, unless there are none.
-fn push_list(json: &mut Vec<u8>, key: &str, entries: &[u8]) {
-    if !entries.is_empty() {
-        json.extend([format!("\"{key}\":[").as_bytes(), entries, b"],"].concat());
-    }
+    Ok((written::body(&lists, &options)?, names))
 }
 
 /// Returns the author of a message on the wire. A kind of message newer than this crate is sent as the user's text.
@@ -153,9 +138,9 @@ impl<'a> Messages<'a> {
         Self { messages, form: Form(format.clone()), names, pairs }
     }
 
-    /// Appends the messages but those of the system. The last one that is not ephemeral is marked for the cache.
-    fn push_conversation(&self, json: &mut Vec<u8>, caching: PromptCaching) -> Result<()> {
-        let messages = &self.messages;
+    /// Returns the messages but those of the system. The last one that is not ephemeral is marked for the cache.
+    fn conversation(&self, caching: PromptCaching) -> Result<Vec<u8>> {
+        let (messages, mut json) = (&self.messages, Vec::new());
         let stable = messages.iter().rposition(|message| !message.is_ephemeral());
         let mut last = None;
         for (place, message) in messages.iter().enumerate().filter(|(_, message)| role(message) != "system") {
@@ -173,13 +158,13 @@ impl<'a> Messages<'a> {
             }
             // The last block of an answer may be thinking, which cannot be marked.
             if Some(place) == stable && last == Some("user") {
-                caching.mark(json);
+                caching.mark(&mut json);
             }
         }
         if last.is_some() {
             json.extend_from_slice(b"]}");
         }
-        Ok(())
+        Ok(json)
     }
 
     /// Returns the blocks of the system messages. The last one before the first ephemeral one is marked for the cache.
@@ -210,10 +195,10 @@ impl<'a> Messages<'a> {
     /// Returns the content blocks of a message, separated by commas. Empty if there is nothing to send.
     fn written(&self, message: &Message) -> Result<Bytes> {
         let is_whole = message.blocks().iter().all(|block| self.pairs.sent_as(block) == SentAs::Itself);
-        if is_whole && !self.names.is_special(message) {
-            return written_message(message, &self.form, || self.write(message));
+        match is_whole {
+            true => written_message(message, self.names, &self.form, || self.write(message)),
+            false => self.write(message),
         }
-        self.write(message)
     }
 
     fn write(&self, message: &Message) -> Result<Bytes> {

@@ -103,7 +103,7 @@ impl GenerateContent {
         json::read(data, |json| json.list(|event| event.raw(events.push_mut(""))))?;
         let mut is_answer = false;
         for event in events.into_iter().filter(|event| !event.is_empty()) {
-            match self.read(AnswerEvent::new(None, event), deltas)? {
+            match self.read(AnswerEvent { name: None, data: event }, deltas)? {
                 Meaning::Piece => is_answer = true,
                 failure @ (Meaning::Failure(_) | Meaning::TooLarge { .. }) => return Ok(failure),
                 _ => {}

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use advisor_core::{ChatModel, ChatRequest, ChunkStream, Error, Result, SchemaSupport, Text, async_trait};
 use bytes::Bytes;
 use http::{HeaderName, Uri};
@@ -81,8 +83,8 @@ impl GeminiModel {
     /// # Errors
     /// Of kind [`Configuration`](advisor_core::ErrorKind::Configuration) if base URL or key cannot be used.
     pub fn from_env_at(base_url: &str) -> Result<Self> {
-        let settings = VARIABLES.read_at(base_url, |name| std::env::var(name).ok());
-        let model = Self::unnamed().with_env_settings(settings);
+        let settings = VARIABLES.read(|name| std::env::var(name).ok());
+        let model = Self::unnamed().with_env_settings(settings).with_base_url(base_url.trim());
         model.validate()?;
         Ok(model)
     }
@@ -103,8 +105,9 @@ impl GeminiModel {
 
     /// Takes the server for Vertex AI: the key is an access token, and calls have no ids, since it refuses them. The base
     /// URL is `https://LOCATION-aiplatform.googleapis.com/v1/projects/PROJECT/locations/LOCATION/publishers/google`.
-    pub fn at_vertex_ai(self) -> Self {
-        Self { server: self.server.with_authorization(Authorization::Bearer), is_vertex_ai: true, ..self }
+    pub fn at_vertex_ai(mut self) -> Self {
+        self.server.authorization = Authorization::Bearer;
+        Self { is_vertex_ai: true, ..self }
     }
 
     /// Sets whether to ask for streamed answers (the default) or for whole ones. Whole answers produce the same
@@ -129,8 +132,8 @@ impl GeminiModel {
             is_before_gemini_3: is_before_gemini_3(model),
         };
         let (body, names) = request::body(request, &form)?;
-        call.body = body;
-        Ok((call.with_tools(names), format))
+        (call.body, call.tools) = (body, Some(Arc::new(names)));
+        Ok((call, format))
     }
 }
 
@@ -138,7 +141,7 @@ impl GeminiModel {
 impl ChatModel for GeminiModel {
     async fn stream(&self, request: ChatRequest) -> Result<ChunkStream> {
         let (call, name) = self.call(&request)?;
-        let format = || GenerateContent::new(name.clone(), self.server.answer_limits());
+        let format = || GenerateContent::new(name.clone(), self.server.answer_limits);
         self.server.stream(&call, request.round, request.aggregator_settings(), format).await
     }
 

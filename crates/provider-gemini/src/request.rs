@@ -12,9 +12,8 @@ mod tests;
 use advisor_core::{ChatRequest, Error, Message, MessageContent, MessageList, Result, Text};
 use bytes::Bytes;
 use provider_http::names::{IdRule, NameRule, WireNames};
-use provider_http::written::{unwritable, written_message};
-use serde::Serialize;
-use serde_json::Value;
+use provider_http::written::{self, entries, written_message};
+use serde_json::{Value, json};
 
 /// The names of functions that the API accepts.
 const NAMES: NameRule = NameRule::LetterFirst;
@@ -40,23 +39,18 @@ pub(crate) fn body(request: &ChatRequest, form: &Form) -> Result<(Bytes, WireNam
     let declared = own.filter_map(|tool| tool.get("functionDeclarations")?.as_array()).flatten();
     let verbatim: Vec<&str> = declared.filter_map(|function| function.get("name")?.as_str()).collect();
     let names = WireNames::new(request, IdRule::Any, NAMES, &verbatim);
-    let mut json = Vec::new();
-    if !extra.contains_key("contents") {
-        push_contents(field(&mut json, "contents"), &request.messages, form, &names)?;
+    let contents = (!extra.contains_key("contents")).then(|| contents(&request.messages, form, &names));
+    let contents = contents.transpose()?.map(|contents| vec![contents.into()]);
+    let tools = options::tools(request, &names)?.map(|declared| vec![declared]);
+    let mut fields = options::fields(request, &names);
+    let system = request.messages.iter().filter_map(|message| match message.content() {
+        MessageContent::System(text) => parts::text(text),
+        _ => None,
+    });
+    let system: Vec<Value> = system.collect();
+    if !system.is_empty() && !extra.contains_key("systemInstruction") {
+        fields.insert("systemInstruction".to_owned(), json!({ "parts": system }));
     }
-    if !extra.contains_key("systemInstruction") {
-        let system = request.messages.iter().filter(|message| is_system(message));
-        let parts = system.map(|message| written(message, form, &names)).collect::<Result<Vec<_>>>()?;
-        let parts: Vec<_> = parts.into_iter().filter(|parts| !parts.is_empty()).collect();
-        if !parts.is_empty() {
-            field(&mut json, "systemInstruction");
-            json.extend([br#"{"parts":["#, &*parts.join(&b","[..]), b"]}"].concat());
-        }
-    }
-    if let Some(declared) = options::tools(request, &names)? {
-        field(&mut json, "tools").extend_from_slice(&declared);
-    }
-    let fields = options::fields(request, &names);
     // The API reads both spellings.
     let configs = ["generationConfig", "generation_config"].into_iter().filter_map(|name| fields.get(name));
     let mut counts = configs.flat_map(|config| [config.get("candidateCount"), config.get("candidate_count")]);
@@ -65,19 +59,7 @@ pub(crate) fn body(request: &ChatRequest, form: &Form) -> Result<(Bytes, WireNam
             "an answer is one: leave `candidateCount` out of the extra fields, or ask several times",
         ));
     }
-    for (name, value) in &fields {
-        serde_json::to_writer(field(&mut json, name), value).map_err(unwritable)?;
-    }
-    json.extend_from_slice(if json.is_empty() { b"{}" } else { b"}" });
-    Ok((json.into(), names))
-}
-
-/// Begins a field of a body. Its value follows.
-fn field<'a>(json: &'a mut Vec<u8>, name: &str) -> &'a mut Vec<u8> {
-    json.push(if json.is_empty() { b'{' } else { b',' });
-    json.extend_from_slice(Value::from(name).to_string().as_bytes());
-    json.push(b':');
-    json
+    Ok((written::body(&[("contents", contents), ("tools", tools)], &fields)?, names))
 }
 
 fn is_system(message: &Message) -> bool {
@@ -85,11 +67,11 @@ fn is_system(message: &Message) -> bool {
 }
 
 /// Writes the contents. A message without parts is left out, since no content may be empty.
-fn push_contents(json: &mut Vec<u8>, messages: &MessageList, form: &Form, names: &WireNames) -> Result<()> {
-    json.push(b'[');
+fn contents(messages: &MessageList, form: &Form, names: &WireNames) -> Result<Vec<u8>> {
+    let mut json = Vec::new();
     let mut last: Option<&Message> = None;
     for message in messages.iter().filter(|message| !is_system(message)) {
-        let parts = written(message, form, names)?;
+        let parts = written_message(message, names, form, || write(message, form, names))?;
         if parts.is_empty() {
             continue;
         }
@@ -105,24 +87,18 @@ fn push_contents(json: &mut Vec<u8>, messages: &MessageList, form: &Form, names:
         json.extend_from_slice(&parts);
         last = Some(message);
     }
-    json.extend_from_slice(if last.is_some() { b"]}]" } else { b"]" });
-    Ok(())
-}
-
-/// Returns the parts of a message, with commas between them.
-fn written(message: &Message, form: &Form, names: &WireNames) -> Result<Bytes> {
-    if names.is_special(message) {
-        return write(message, form, names);
+    if last.is_some() {
+        json.extend_from_slice(b"]}");
     }
-    written_message(message, form, || write(message, form, names))
+    Ok(json)
 }
 
+/// Writes the parts of a message.
 fn write(message: &Message, form: &Form, names: &WireNames) -> Result<Bytes> {
     match message.content() {
-        MessageContent::System(text) => joined(parts::text(text).as_slice()),
         MessageContent::User(content) => user(content.iter().filter_map(parts::of_user).collect()),
-        MessageContent::Assistant(blocks) => joined(&assistant::parts_of(blocks, form, names)?),
-        MessageContent::Tool(result) => joined(&parts::of_result(result, form, names)),
+        MessageContent::Assistant(blocks) => entries(assistant::parts_of(blocks, form, names)?),
+        MessageContent::Tool(result) => entries(parts::of_result(result, form, names)),
         // A kind of message newer than this crate is sent as its text.
         _ => user(parts::text(&message.text()).into_iter().collect()),
     }
@@ -132,12 +108,5 @@ fn user(mut content: Vec<Value>) -> Result<Bytes> {
     if content.is_empty() {
         content.extend(parts::text(EMPTY));
     }
-    joined(&content)
-}
-
-/// Writes parts with commas between them.
-fn joined(parts: &[impl Serialize]) -> Result<Bytes> {
-    let list = serde_json::to_vec(parts).map_err(unwritable)?;
-    let inside = list.strip_prefix(b"[").and_then(|list| list.strip_suffix(b"]"));
-    Ok(Bytes::copy_from_slice(inside.unwrap_or_default()))
+    entries(content)
 }

@@ -82,30 +82,24 @@ pub fn text_of(part: &Part) -> Option<Cow<'_, str>> {
 }
 
 /// Returns the note for the model in place of a part that is not sent, with the `reason`.
+///
+/// ```
+/// use advisor_core::{Media, Part};
+/// use provider_http::media::note;
+///
+/// let video = Part::Video(Media::from_url("video/mp4", "https://example.org/a.mp4"));
+/// assert_eq!(note(&video, "it is too long"), "[video/mp4 left out: it is too long]");
+/// assert_eq!(note(&Part::Image(Media::from_url("image/png", "")), "not taken"), "[image/png left out: it is empty]");
+/// ```
 #[must_use]
 pub fn note(part: &Part, reason: &str) -> Cow<'static, str> {
     match part {
         Part::Image(media) | Part::Audio(media) | Part::Video(media) | Part::File(media) => {
-            Cow::Owned(left_out(media, reason))
+            let reason = if is_empty(media) { "it is empty" } else { reason };
+            Cow::Owned(format!("[{} left out: {reason}]", media.mime))
         }
         _ => Cow::Borrowed("[part of an unknown kind left out]"),
     }
-}
-
-/// Returns the note for the model in place of media that are not sent, with the `reason`.
-///
-/// ```
-/// use advisor_core::Media;
-/// use provider_http::media::left_out;
-///
-/// let video = Media::from_url("video/mp4", "https://example.org/a.mp4");
-/// assert_eq!(left_out(&video, "it is too long"), "[video/mp4 left out: it is too long]");
-/// assert_eq!(left_out(&Media::from_url("image/png", ""), "not taken"), "[image/png left out: it is empty]");
-/// ```
-#[must_use]
-pub fn left_out(media: &Media, reason: &str) -> String {
-    let reason = if is_empty(media) { "it is empty" } else { reason };
-    format!("[{} left out: {reason}]", media.mime)
 }
 
 /// Returns the text in place of media of an answer, for an API to which they cannot go back. The model must see that they

@@ -224,15 +224,13 @@ impl WireNames {
 
     /// Checks whether an id or a name in a message differs from its usual wire form, which does not depend on the rest of
     /// the request. A message without such ones can be kept for later requests as it is written.
-    #[must_use]
-    pub fn is_special(&self, message: &Message) -> bool {
+    pub(crate) fn is_special(&self, message: &Message) -> bool {
         ids_in(message).any(|id| self.special_ids.contains_key(id))
             || tools_in(message).any(|name| self.is_special_tool(name))
     }
 
     /// Checks whether the wire name of a tool differs from the usual one.
-    #[must_use]
-    pub fn is_special_tool(&self, name: &str) -> bool {
+    pub(crate) fn is_special_tool(&self, name: &str) -> bool {
         self.special_tools.contains_key(name)
     }
 

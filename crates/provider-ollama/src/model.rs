@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use advisor_core::{ChatModel, ChatRequest, ChunkStream, Error, Result, SchemaSupport, Text, async_trait};
 use provider_http::failure::ProviderError;
-use provider_http::names::{IdRule, NameRule, WireNames};
 use provider_http::server::{Authorization, Call, EnvSettings, Server, Variables};
 
 use crate::answer::OllamaChat;
@@ -101,7 +100,9 @@ impl OllamaModel {
     /// # Errors
     /// Of kind [`Configuration`](advisor_core::ErrorKind::Configuration) if base URL or key cannot be used.
     pub fn from_env_at(base_url: &str) -> Result<Self> {
-        Self::from_settings(VARIABLES.read_at(base_url, |name| std::env::var(name).ok()))
+        let mut settings = VARIABLES.read(|name| std::env::var(name).ok());
+        settings.base_url = Some(base_url.to_owned());
+        Self::from_settings(settings)
     }
 
     fn from_settings(settings: EnvSettings) -> Result<Self> {
@@ -124,9 +125,11 @@ impl OllamaModel {
     }
 
     fn call(&self, request: &ChatRequest) -> Result<Call> {
-        let body = request::body(request, VARIABLES.model_of(request, self.model.as_ref())?, self.streaming)?;
-        let names = WireNames::new(request, IdRule::Any, NameRule::Any, &[]);
-        Ok(self.server.call("/api/chat", &[], body)?.with_tools(Arc::new(names)))
+        let model = VARIABLES.model_of(request, self.model.as_ref())?;
+        let (body, names) = request::body(request, model, self.streaming)?;
+        let mut call = self.server.call("/api/chat", &[], body)?;
+        call.tools = Some(Arc::new(names));
+        Ok(call)
     }
 }
 

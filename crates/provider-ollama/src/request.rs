@@ -14,7 +14,8 @@ use advisor_core::{
 use bytes::Bytes;
 use provider_http::json::arguments;
 use provider_http::media::{inline, note, stand_in};
-use provider_http::written::{unwritable, written_message};
+use provider_http::names::{IdRule, NameRule, WireNames};
+use provider_http::written::{self, entries, unwritable, written_message};
 use provider_http::{joined_text, parts_of_result};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -23,47 +24,35 @@ use serde_json::value::RawValue;
 #[derive(Clone, PartialEq)]
 struct ChatForm;
 
-/// Writes the body of `request` to a model.
+/// Writes the body of `request` to a model. Returns it with its tool names, which are sent as they are.
 ///
 /// # Errors
 /// If the request cannot be written as JSON.
-pub(crate) fn body(request: &ChatRequest, model: &str, streaming: bool) -> Result<Bytes> {
+pub(crate) fn body(request: &ChatRequest, model: &str, streaming: bool) -> Result<(Bytes, WireNames)> {
     let is_own = |field: &str| request.options.extra.contains_key(field);
-    let mut json = b"{".to_vec();
-    if !is_own("messages") {
-        json.extend_from_slice(b"\"messages\":[");
-        for (place, message) in request.messages.iter().enumerate() {
-            if place > 0 {
-                json.push(b',');
-            }
-            let write = || json_of(message).map(Bytes::from).map_err(unwritable);
-            json.extend_from_slice(&written_message(message, &ChatForm, write)?);
-        }
-        json.extend_from_slice(b"],");
-    }
-    if let Some(tools) = options::tools(request)?.filter(|_| !is_own("tools")) {
-        json.extend([b"\"tools\":", &*tools, b","].concat());
-    }
-    // The list is never empty: it has the model.
-    let fields = serde_json::to_vec(&options::write(request, model, streaming)).map_err(unwritable)?;
-    json.extend_from_slice(fields.get(1..).unwrap_or_default());
-    Ok(json.into())
+    let names = WireNames::new(request, IdRule::Any, NameRule::Any, &[]);
+    let write = |message| written_message(message, &names, &ChatForm, || written(message));
+    let messages = || request.messages.iter().map(write).collect::<Result<Vec<_>>>();
+    let messages = (!is_own("messages")).then(messages).transpose()?;
+    let tools = options::tools(request, &names)?.filter(|_| !is_own("tools")).map(|tools| vec![tools]);
+    let fields = options::write(request, model, streaming);
+    Ok((written::body(&[("messages", messages), ("tools", tools)], &fields)?, names))
 }
 
-fn json_of(message: &Message) -> serde_json::Result<Vec<u8>> {
+fn written(message: &Message) -> Result<Bytes> {
     let sent = match message.content() {
         MessageContent::System(text) => {
             Sent { role: "system", content: Cow::Borrowed(text), ..Sent::default() }
         }
         MessageContent::User(parts) => Sent { role: "user", ..Sent::from_parts(parts) },
-        MessageContent::Assistant(blocks) => Sent::from_blocks(blocks)?,
+        MessageContent::Assistant(blocks) => Sent::from_blocks(blocks).map_err(unwritable)?,
         MessageContent::Tool(result) => {
-            return serde_json::to_vec(&Sent::from_result(result, &parts_of_result(result)));
+            return entries([Sent::from_result(result, &parts_of_result(result))]);
         }
         // A kind of message newer than this crate is sent as its text.
         _ => Sent { role: "user", content: Cow::Owned(message.text()), ..Sent::default() },
     };
-    serde_json::to_vec(&sent)
+    entries([sent])
 }
 
 #[derive(Default, Serialize)]

@@ -104,14 +104,15 @@ impl OpenAiEmbeddings {
     pub fn with_base_url(self, base_url: impl Into<String>) -> Self {
         let base_url = base_url.into();
         let profile = if self.profile_given { self.profile } else { Profile::for_base_url(&base_url) };
-        let server = self.server.with_authorization(profile.authorization.clone()).with_base_url(base_url);
+        let mut server = self.server.with_base_url(base_url);
+        server.authorization = profile.authorization.clone();
         Self { server, profile, ..self }
     }
 
     /// Sets the server's profile, of which the path and the header of the key count.
-    pub fn with_profile(self, profile: Profile) -> Self {
-        let server = self.server.with_authorization(profile.authorization.clone());
-        Self { server, profile, profile_given: true, ..self }
+    pub fn with_profile(mut self, profile: Profile) -> Self {
+        self.server.authorization = profile.authorization.clone();
+        Self { profile, profile_given: true, ..self }
     }
 
     /// Asks for embeddings of this number of dimensions. By default the model decides.

@@ -80,8 +80,8 @@ impl OpenAiModel {
     /// # Errors
     /// Of kind [`Configuration`](advisor_core::ErrorKind::Configuration) if base URL or key cannot be used.
     pub fn from_env_at(base_url: &str) -> Result<Self> {
-        let settings = VARIABLES.read_at(base_url, |name| std::env::var(name).ok());
-        let model = Self::unnamed().with_env_settings(settings);
+        let settings = VARIABLES.read(|name| std::env::var(name).ok());
+        let model = Self::unnamed().with_env_settings(settings).with_base_url(base_url.trim());
         model.validate()?;
         Ok(model)
     }
@@ -109,16 +109,16 @@ impl OpenAiModel {
         if !self.profile_given {
             settings.profile = Arc::new(Profile::for_base_url(&base_url));
         }
-        let authorization = settings.profile.authorization.clone();
-        let server = self.server.with_authorization(authorization).with_base_url(base_url);
+        let mut server = self.server.with_base_url(base_url);
+        server.authorization = settings.profile.authorization.clone();
         Self { server, settings, ..self }
     }
 
     /// Sets the server's profile.
-    pub fn with_profile(self, profile: Profile) -> Self {
-        let server = self.server.with_authorization(profile.authorization.clone());
-        let settings = BodySettings { profile: Arc::new(profile), ..self.settings };
-        Self { server, settings, profile_given: true, ..self }
+    pub fn with_profile(mut self, profile: Profile) -> Self {
+        self.server.authorization = profile.authorization.clone();
+        self.settings.profile = Arc::new(profile);
+        Self { profile_given: true, ..self }
     }
 
     /// Sets whether to ask for streamed answers (the default) or for whole ones. Whole answers produce the same
@@ -139,8 +139,8 @@ impl OpenAiModel {
         };
         let format = format_of(call.uri.host().unwrap_or_default());
         let (body, names) = request::body(request, model, format.clone(), &self.settings)?;
-        call.body = body;
-        Ok((call.with_tools(names), format))
+        (call.body, call.tools) = (body, Some(names));
+        Ok((call, format))
     }
 }
 

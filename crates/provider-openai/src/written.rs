@@ -5,7 +5,7 @@ use std::sync::Arc;
 use advisor_core::{ChatRequest, Message, Result, ToolDefinition};
 use bytes::Bytes;
 use provider_http::names::{IdRule, NameRule, WireNames};
-use provider_http::written::{self, unwritable, written_message, written_tools};
+use provider_http::written::{self, entries, written_message, written_tools};
 use serde_json::{Map, Value};
 
 /// The tool names that OpenAI and most compatible servers accept.
@@ -31,12 +31,11 @@ pub(crate) trait MessageForm: Clone + PartialEq + Send + Sync + 'static {
     /// Notes what later messages need to know of one that does not last.
     fn note(&mut self, _message: &Message) {}
 
-    /// Writes a message, as one entry of the list or several with commas between them; nothing if the format has no
-    /// entry for it.
+    /// Writes the entries of the list for a message, if it has any.
     ///
     /// # Errors
     /// Those of the writer of JSON.
-    fn write(&self, message: &Message, wire: &WireNames) -> serde_json::Result<Vec<u8>>;
+    fn write(&self, message: &Message, wire: &WireNames) -> Result<Bytes>;
 }
 
 /// Writes the body of a request, with the tools and the other fields that are made for these names. Returns it with the
@@ -44,7 +43,7 @@ pub(crate) trait MessageForm: Clone + PartialEq + Send + Sync + 'static {
 pub(crate) fn written_body<F: MessageForm>(
     request: &ChatRequest,
     form: &F,
-    tools: impl FnOnce(&WireNames) -> Result<Option<Bytes>>,
+    tools: impl FnOnce(&WireNames) -> Result<Option<Vec<Bytes>>>,
     fields: impl FnOnce(&WireNames) -> Result<Map<String, Value>>,
 ) -> Result<(Bytes, Arc<WireNames>)> {
     let own = &request.options.extra;
@@ -54,7 +53,7 @@ pub(crate) fn written_body<F: MessageForm>(
     let messages = || written_messages(request, form, &names);
     let messages = (!own.contains_key(F::LIST)).then(messages).transpose()?;
     let tools = if own.contains_key("tools") { None } else { tools(&names)? };
-    let body = written::body(F::LIST, messages, tools, &fields(&names)?)?;
+    let body = written::body(&[(F::LIST, messages), ("tools", tools)], &fields(&names)?)?;
     Ok((body, Arc::new(names)))
 }
 
@@ -62,24 +61,17 @@ pub(crate) fn written_body<F: MessageForm>(
 /// other messages.
 fn written_messages<F: MessageForm>(request: &ChatRequest, form: &F, wire: &WireNames) -> Result<Vec<Bytes>> {
     let mut informed = form.clone();
-    let mut entries = Vec::with_capacity(request.messages.len());
-    for message in &request.messages {
+    let written = |message: &Message| {
         informed.note(message);
-        let written = if wire.is_special(message) || !informed.is_lasting(message) {
-            informed.write(message, wire).map(Bytes::from).map_err(unwritable)?
-        } else {
-            let write = || form.write(message, wire).map(Bytes::from).map_err(unwritable);
-            written_message(message, form, write)?
-        };
-        if !written.is_empty() {
-            entries.push(written);
+        match informed.is_lasting(message) {
+            true => written_message(message, wire, form, || informed.write(message, wire)),
+            false => informed.write(message, wire),
         }
-    }
-    Ok(entries)
+    };
+    request.messages.iter().map(written).collect()
 }
 
-/// Returns the list of the tools that the API describes, each in the form of `api`. It is written once per set, unless a
-/// tool does not have its usual name.
+/// Returns the tools that the API describes, each in the form of `api`. They are written once per set.
 pub(crate) fn written_functions(
     request: &ChatRequest,
     api: &'static str,
@@ -87,12 +79,5 @@ pub(crate) fn written_functions(
     function: impl Fn(&ToolDefinition) -> Value,
 ) -> Result<Bytes> {
     let described = request.api_tools();
-    let write = || {
-        let functions: Vec<Value> = described.definitions().map(function).collect();
-        serde_json::to_vec(&functions).map(Bytes::from).map_err(unwritable)
-    };
-    if described.definitions().any(|tool| names.is_special_tool(&tool.name)) {
-        return write();
-    }
-    written_tools(described, &api, write)
+    written_tools(described, names, &api, || entries(described.definitions().map(function)))
 }

@@ -166,12 +166,13 @@ struct Family(Fault);
 impl WireFamily for Family {
     fn model(&self, url: &str) -> Arc<dyn ChatModel> {
         let retries = if self.0 == Fault::Retries { Backoff::default() } else { Backoff::none() };
-        let server = Server::new(url, Authorization::Bearer).with_retries(retries);
+        let mut server = Server::new(url, Authorization::Bearer);
+        server.retries = retries;
         let inner = || ReqwestTransport::new(None).expect("a transport");
-        let server = match self.0 {
-            Fault::LosesPieces => server.with_transport(Lossy(inner())),
-            Fault::ReadsOnAfterDrop => server.with_transport(ReadingOn(inner())),
-            _ => server,
+        server.transport = match self.0 {
+            Fault::LosesPieces => Some(Arc::new(Lossy(inner()))),
+            Fault::ReadsOnAfterDrop => Some(Arc::new(ReadingOn(inner()))),
+            _ => None,
         };
         Arc::new(MadeUpModel { server, fault: self.0 })
     }
@@ -233,11 +234,8 @@ impl ChatModel for MadeUpModel {
         };
         let tools: Vec<Value> = request.tools.definitions().map(tool).collect();
         let body = json!({ "messages": messages, "tools": tools }).to_string().into();
-        let call = self.server.call("/answer", &[], body)?;
-        let call = match self.fault {
-            Fault::ForgetsNames => call,
-            _ => call.with_tools(Arc::new(names)),
-        };
+        let mut call = self.server.call("/answer", &[], body)?;
+        call.tools = Some(Arc::new(names)).filter(|_| self.fault != Fault::ForgetsNames);
         let settings = request.aggregator_settings();
         self.server.stream(&call, request.round, settings, || MadeUp::new(self.fault)).await
     }

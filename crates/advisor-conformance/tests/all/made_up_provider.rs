@@ -4,6 +4,7 @@
 //! `{"call":{"id":"c1","name":"f","input":{}}}`, `{"used":[3,5]}`, and `{"over":"stop"}` at the end.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
 use advisor_core::{
@@ -95,7 +96,8 @@ impl ChatModel for MadeUpModel {
     async fn stream(&self, request: ChatRequest) -> Result<ChunkStream> {
         let names = WireNames::new(&request, IdRule::Any, NameRule::Word, &[]);
         let body = body(&request, &names).to_string();
-        let call = self.server.call("/answer", &[], body.into())?.with_tools(names);
+        let mut call = self.server.call("/answer", &[], body.into())?;
+        call.tools = Some(Arc::new(names));
         self.server.stream(&call, request.round, request.aggregator_settings(), MadeUp::default).await
     }
 

@@ -1,9 +1,8 @@
 //! The tools of a request, as the API describes them to the model.
 
 use advisor_core::{ChatRequest, Result, ToolChoice, ToolDefinition};
-use bytes::Bytes;
 use provider_http::names::WireNames;
-use provider_http::written::{parameters_of, unwritable, written_tools};
+use provider_http::written::{entries, parameters_of, unwritable, written_tools};
 use serde_json::{Map, Value, json};
 
 use super::Blocks;
@@ -64,20 +63,20 @@ impl<'a> Offered<'a> {
     }
 
     /// Returns the tools in JSON, separated by commas; the last one is marked for the cache. The tools of a set are
-    /// written once, unless one is described by the caller or does not have its usual name.
+    /// written once, unless one is described by the caller.
     pub(super) fn written(&self, names: &WireNames, caching: PromptCaching) -> Result<Vec<u8>> {
         let set = self.request.api_tools();
         let is_described = |tool: &ToolDefinition| {
             self.definitions.iter().any(|definition| text(definition, "name") == Some(&tool.name))
         };
         let write = || {
-            let mut tools = Blocks::default();
-            let mut undescribed = set.definitions().filter(|tool| !is_described(tool));
-            let pushed = undescribed.try_for_each(|tool| tools.push(&described(tool, names)));
-            pushed.map(|()| Bytes::from(tools.0)).map_err(unwritable)
+            let undescribed = set.definitions().filter(|tool| !is_described(tool));
+            entries(undescribed.map(|tool| described(tool, names)))
         };
-        let is_usual = !set.definitions().any(|tool| is_described(tool) || names.is_special_tool(&tool.name));
-        let own = if is_usual { written_tools(set, &ToolsForm, write) } else { write() }?;
+        let own = match set.definitions().any(is_described) {
+            true => write(),
+            false => written_tools(set, names, &ToolsForm, write),
+        }?;
         let mut all = Blocks(own.into());
         self.definitions.iter().try_for_each(|definition| all.push(definition)).map_err(unwritable)?;
         caching.mark(&mut all.0);

@@ -3,7 +3,7 @@
 use advisor_core::{ChatRequest, ResponseFormat, Result, ToolChoice, ToolDefinition};
 use bytes::Bytes;
 use provider_http::names::WireNames;
-use provider_http::written::{unwritable, written_tools};
+use provider_http::written::{entries, written_tools};
 use serde_json::{Map, Value, json};
 
 /// Returns all fields but the contents, the instruction and the tools. The caller's extra fields are merged into
@@ -72,20 +72,17 @@ fn tool_choice(choice: &ToolChoice, names: &WireNames) -> Value {
 #[derive(Clone, PartialEq)]
 struct ToolsForm;
 
-/// Returns the list of described tools; `None` if there are none, or if the caller wrote them into the body. It is
-/// written once per set, unless a tool does not have its usual name.
+/// Returns the declaration of the described tools; `None` if there are none, or if the caller wrote them into the body.
 pub(super) fn tools(request: &ChatRequest, names: &WireNames) -> Result<Option<Bytes>> {
     let tools = request.api_tools();
     if tools.is_empty() || request.options.extra.contains_key("tools") {
         return Ok(None);
     }
-    let write = || {
+    let written = written_tools(tools, names, &ToolsForm, || {
         let functions: Vec<Value> = tools.definitions().map(|tool| declaration(tool, names)).collect();
-        let list = json!([{ "functionDeclarations": functions }]);
-        serde_json::to_vec(&list).map(Bytes::from).map_err(unwritable)
-    };
-    let is_special = tools.definitions().any(|tool| names.is_special_tool(&tool.name));
-    if is_special { write() } else { written_tools(tools, &ToolsForm, write) }.map(Some)
+        entries([json!({ "functionDeclarations": functions })])
+    })?;
+    Ok(Some(written))
 }
 
 /// Returns the description of a tool. Without parameters the field is absent: the API refuses an empty object.

@@ -1,7 +1,7 @@
 //! Parts of user content and of tool results: texts and media.
 
 use advisor_core::{Media, MediaSource, Part, ToolResult};
-use provider_http::media::{inline, inline_mime, is_empty, left_out, note};
+use provider_http::media::{inline, inline_mime, is_empty, note};
 use provider_http::names::WireNames;
 use provider_http::parts_of_result;
 use serde_json::{Map, Value, json};
@@ -89,10 +89,11 @@ fn is_sendable(media: &Media) -> bool {
 /// Returns the part for media of an earlier answer, or for a note in its place.
 pub(super) fn of_answer(media: &Media) -> Value {
     let is_unreadable = |mime: &str| mime.starts_with("image/") && !IMAGES.contains(&mime);
+    let left_out = |reason| json!({ "text": note(&Part::File(media.clone()), reason) });
     if !is_sendable(media) {
-        json!({ "text": left_out(media, "its type is unknown") })
+        left_out("its type is unknown")
     } else if inline_mime(media).is_some_and(is_unreadable) {
-        json!({ "text": left_out(media, "Gemini does not read this type") })
+        left_out("Gemini does not read this type")
     } else {
         field(media)
     }

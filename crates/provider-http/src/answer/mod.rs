@@ -60,14 +60,14 @@ impl<W: WireFormat> AnswerDecoder<W> {
 
     /// Sets the tool names of the request. A call of an offered tool gets the tool's name, which is not redacted.
     #[must_use]
-    pub fn with_tools(mut self, tools: Arc<WireNames>) -> Self {
+    pub(crate) fn with_tools(mut self, tools: Arc<WireNames>) -> Self {
         self.progress.tools = Some(tools);
         self
     }
 
     /// Sets the content type of the body, for errors.
     #[must_use]
-    pub fn with_content_type(mut self, content_type: &str) -> Self {
+    pub(crate) fn with_content_type(mut self, content_type: &str) -> Self {
         self.content_type =
             content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase().into();
         self

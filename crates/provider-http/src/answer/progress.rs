@@ -63,7 +63,7 @@ impl<W: WireFormat> Progress<W> {
         if is_end_marker::<W>(data) {
             return self.mark_done();
         }
-        match self.read(AnswerEvent::new(event.event, data)) {
+        match self.read(AnswerEvent { name: event.event, data }) {
             Ok(_) => {}
             // A truncated event at the end is ignored.
             Err(_) if event.trailing => {}
@@ -81,8 +81,8 @@ impl<W: WireFormat> Progress<W> {
             return Ok(());
         }
         let is_over = self.end == End::Done;
-        let meaning =
-            self.read(AnswerEvent::new(None, json)).map_err(|error| malformed_json(&error, position))?;
+        let event = AnswerEvent { name: None, data: json };
+        let meaning = self.read(event).map_err(|error| malformed_json(&error, position))?;
         match meaning {
             Read::Whole => self.mark_done(),
             // In a stream, an unknown value may belong to a later version. Alone it shows that the address is wrong.

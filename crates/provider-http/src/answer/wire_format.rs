@@ -134,20 +134,11 @@ pub enum End {
 
 /// One event of an answer: the data of a server-sent event, or one JSON value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct AnswerEvent<'a> {
     /// The name of a server-sent event.
     pub name: Option<&'a str>,
     /// The data, without white space around it; not empty.
     pub data: &'a str,
-}
-
-impl<'a> AnswerEvent<'a> {
-    /// Creates an event, for tests of a wire format.
-    #[must_use]
-    pub fn new(name: Option<&'a str>, data: &'a str) -> Self {
-        Self { name, data }
-    }
 }
 
 /// The meaning of an event, beside its deltas.

@@ -19,16 +19,10 @@ pub struct Call {
     /// The body.
     pub body: Bytes,
     /// The tool names of the request, which the names in an answer mean.
-    pub(super) tools: Option<Arc<WireNames>>,
+    pub tools: Option<Arc<WireNames>>,
 }
 
 impl Call {
-    /// Sets the tool names of the request.
-    #[must_use]
-    pub fn with_tools(self, tools: impl Into<Arc<WireNames>>) -> Self {
-        Self { tools: Some(tools.into()), ..self }
-    }
-
     /// Returns the host and port of the address. Any other part of it may hold a key.
     pub(super) fn host(&self) -> String {
         authority(&self.uri).unwrap_or_default()

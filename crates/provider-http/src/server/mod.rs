@@ -76,9 +76,9 @@ const SCHEMES: [&str; 4] = ["bearer", "basic", "token", "key"];
 /// use provider_http::server::{Authorization, Server, path_segment};
 ///
 /// # fn main() -> advisor_core::Result<()> {
-/// let server = Server::new("https://llm.example/v1", Authorization::Header(HeaderName::from_static("x-api-key")))
-///     .with_api_header(HeaderName::from_static("api-version"), HeaderValue::from_static("2023-06-01"))
-///     .with_api_key("sk-example");
+/// let authorization = Authorization::Header(HeaderName::from_static("x-api-key"));
+/// let mut server = Server::new("https://llm.example/v1", authorization).with_api_key("sk-example");
+/// server.api_headers.insert("api-version", HeaderValue::from_static("2023-06-01"));
 /// let path = format!("/models/{}:stream", path_segment("some model"));
 /// let call = server.call(&path, &[("alt", "sse")], "{}".into())?;
 /// assert_eq!(call.uri.to_string(), "https://llm.example/v1/models/some%20model:stream?alt=sse");
@@ -89,18 +89,27 @@ const SCHEMES: [&str; 4] = ["bearer", "basic", "token", "key"];
 #[derive(Clone)]
 pub struct Server {
     base_url: String,
-    authorization: Authorization,
+    /// The header that carries the key.
+    pub authorization: Authorization,
     api_key: Option<SecretString>,
-    /// Headers that the API demands. They are no secrets.
-    api_headers: HeaderMap,
+    /// Headers that the API demands, such as its version. Unlike the caller's headers, which take precedence over them,
+    /// they are no secrets.
+    pub api_headers: HeaderMap,
     /// The caller's headers.
     headers: Vec<(String, SecretString)>,
     timeouts: Timeouts,
-    retries: Backoff,
-    limits: SseLimits,
-    answer_limits: AggregatorLimits,
-    /// The caller's transport.
-    transport: Option<Arc<dyn Transport>>,
+    /// The schedule of retries.
+    ///
+    /// A request is retried after a transient failure: no connection, a timeout, 429, 5xx, or an error in place
+    /// of the answer. The server's `Retry-After` takes precedence over the schedule; beyond
+    /// [`Backoff::max_retry_after`], the error comes at once. Nothing is retried once a part of the answer was shown.
+    pub retries: Backoff,
+    /// The bounds for lines and events. The bound for an event also applies to a JSON value.
+    pub limits: SseLimits,
+    /// The bounds for an answer.
+    pub answer_limits: AggregatorLimits,
+    /// The caller's transport, which is responsible for its own connect timeout.
+    pub transport: Option<Arc<dyn Transport>>,
     /// The default transport, created by the first request.
     reqwest: Arc<OnceLock<ReqwestTransport>>,
     /// The secrets to redact, collected from key, headers and base URL at first use.
@@ -131,21 +140,9 @@ impl Server {
         Self { base_url: base_url.into(), redaction: Arc::default(), ..self }
     }
 
-    /// Sets the header that carries the key.
-    pub fn with_authorization(self, authorization: Authorization) -> Self {
-        Self { authorization, ..self }
-    }
-
     /// Sets the key.
     pub fn with_api_key(self, key: impl Into<SecretString>) -> Self {
         Self { api_key: Some(key.into()), redaction: Arc::default(), ..self }
-    }
-
-    /// Sets a header that the API demands, such as its version. Unlike the caller's headers, which take precedence
-    /// over it, its value is no secret.
-    pub fn with_api_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
-        self.api_headers.insert(name, value);
-        self
     }
 
     /// Adds a header to every request, replacing an earlier one of this name. Its value is treated as a secret.
@@ -161,35 +158,6 @@ impl Server {
         let same = self.timeouts.connect_timeout == timeouts.connect_timeout;
         let reqwest = if same { self.reqwest } else { Arc::default() };
         Self { timeouts, reqwest, ..self }
-    }
-
-    /// Sets the schedule of retries.
-    ///
-    /// A request is retried after a transient failure: no connection, a timeout, 429, 5xx, or an error in place
-    /// of the answer. The server's `Retry-After` takes precedence over the schedule; beyond
-    /// [`Backoff::max_retry_after`], the error comes at once. Nothing is retried once a part of the answer was shown.
-    pub fn with_retries(self, retries: Backoff) -> Self {
-        Self { retries, ..self }
-    }
-
-    /// Sets the bounds for lines and events. The bound for an event also applies to a JSON value.
-    pub fn with_limits(self, limits: SseLimits) -> Self {
-        Self { limits, ..self }
-    }
-
-    /// Sets the bounds for an answer.
-    pub fn with_answer_limits(self, limits: AggregatorLimits) -> Self {
-        Self { answer_limits: limits, ..self }
-    }
-
-    /// Returns the bounds for an answer, for a format that keeps a part of it.
-    pub fn answer_limits(&self) -> AggregatorLimits {
-        self.answer_limits
-    }
-
-    /// Sets the transport, which is responsible for its own connect timeout.
-    pub fn with_transport(self, transport: impl Transport) -> Self {
-        Self { transport: Some(Arc::new(transport)), ..self }
     }
 
     /// Checks the base URL, the key and the headers, so that a program can refuse them before its first request.
@@ -322,7 +290,7 @@ impl Server {
     }
 
     /// Returns the redaction of this server's secrets. Clones share it until a setting with a secret changes.
-    pub fn redaction(&self) -> &Redaction {
+    pub(crate) fn redaction(&self) -> &Redaction {
         self.redaction.get_or_init(|| {
             if self.sends_secrets_unencrypted() {
                 let host = address::host(&self.base_url);

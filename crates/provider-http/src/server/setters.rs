@@ -53,7 +53,7 @@ macro_rules! server_setters {
 
         /// Sets the bounds for an answer.
         pub fn with_answer_limits(mut self, limits: $crate::server::AggregatorLimits) -> Self {
-            self.server = self.server.with_answer_limits(limits);
+            self.server.answer_limits = limits;
             self
         }
 
@@ -89,19 +89,19 @@ macro_rules! server_setters {
         /// place of the answer. The server's `Retry-After` takes precedence over the schedule. Nothing is retried
         /// once a part of the answer was shown.
         pub fn with_retries(mut self, retries: $crate::backoff::Backoff) -> Self {
-            self.server = self.server.with_retries(retries);
+            self.server.retries = retries;
             self
         }
 
         /// Sets the bounds for lines and events. The bound for an event also applies to a JSON value.
         pub fn with_limits(mut self, limits: $crate::sse::SseLimits) -> Self {
-            self.server = self.server.with_limits(limits);
+            self.server.limits = limits;
             self
         }
 
         /// Sets the transport, which is responsible for its own connect timeout.
         pub fn with_transport(mut self, transport: impl $crate::transport::Transport) -> Self {
-            self.server = self.server.with_transport(transport);
+            self.server.transport = ::std::option::Option::Some(::std::sync::Arc::new(transport));
             self
         }
 

@@ -72,12 +72,6 @@ impl Variables {
         Ok(settings)
     }
 
-    /// Reads the variables as if the one of the base URL had this value.
-    #[must_use]
-    pub fn read_at(&self, base_url: &str, lookup: impl Fn(&str) -> Option<String>) -> EnvSettings {
-        EnvSettings { base_url: Some(base_url.trim().to_owned()), ..self.read(lookup) }
-    }
-
     /// Returns the model that a request names, or else `model`.
     ///
     /// # Errors
@@ -136,15 +130,6 @@ mod tests {
         for vars in [[("A_TOKEN", "t")], [("A_URL", "http://localhost")]] {
             assert!(VARIABLES.read_required(lookup(&vars)).is_ok());
         }
-    }
-
-    #[test]
-    fn given_base_url_replaces_that_of_the_environment() {
-        let vars = [("A_KEY", "k"), ("A_URL", "http://localhost"), ("A_MODEL", "m")];
-        let settings = VARIABLES.read_at(" http://other ", lookup(&vars));
-        assert_eq!(settings.base_url.as_deref(), Some("http://other"));
-        assert!(settings.key.is_some() && settings.model.is_some());
-        assert!(VARIABLES.read_at("http://other", lookup(&[])).key.is_none());
     }
 
     #[test]

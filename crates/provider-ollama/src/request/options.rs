@@ -2,7 +2,8 @@
 
 use advisor_core::{ChatRequest, ResponseFormat, Result, ToolChoice, ToolDefinition};
 use bytes::Bytes;
-use provider_http::written::{parameters_of, unwritable, written_tools};
+use provider_http::names::WireNames;
+use provider_http::written::{entries, parameters_of, written_tools};
 use serde_json::{Map, Value, json};
 
 /// Returns all fields but the messages and the tools. The caller's extra fields come last and override others; those
@@ -52,11 +53,11 @@ fn format(format: &ResponseFormat) -> Option<Value> {
     }
 }
 
-/// Returns the list of offered tools as it is in the body; `None` if there are none. The list is written once per
-/// set, unless a tool is offered alone.
+/// Returns the offered tools as they are in the body; `None` if there are none. They are written once per set, unless a
+/// tool is offered alone.
 ///
 /// Ollama has no tool choice. For no tool, none is offered; for a certain tool, that tool alone.
-pub(super) fn tools(request: &ChatRequest) -> Result<Option<Bytes>> {
+pub(super) fn tools(request: &ChatRequest, names: &WireNames) -> Result<Option<Bytes>> {
     let offered = || {
         let choice = request.api_tool_choice();
         request.api_tools().definitions().filter(move |tool| match choice {
@@ -69,12 +70,9 @@ pub(super) fn tools(request: &ChatRequest) -> Result<Option<Bytes>> {
     if count == 0 {
         return Ok(None);
     }
-    let written = || {
-        let tools: Vec<Value> = offered().map(described).collect();
-        serde_json::to_vec(&tools).map(Bytes::from).map_err(unwritable)
-    };
+    let write = || entries(offered().map(described));
     let is_whole = count == request.api_tools().len();
-    let tools = if is_whole { written_tools(request.api_tools(), &ToolsForm, written) } else { written() };
+    let tools = if is_whole { written_tools(request.api_tools(), names, &ToolsForm, write) } else { write() };
     tools.map(Some)
 }
 

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::*;
 
 fn json_of(request: &ChatRequest) -> Value {
-    let body = body(request, "m", true).expect("a body");
+    let body = body(request, "m", true).expect("a body").0;
     serde_json::from_slice(&body)
         .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&body)))
 }
@@ -111,7 +111,7 @@ fn arguments_go_back_as_the_model_wrote_them() {
     {
         let call = Block::from(ToolCall::new("c", "f", written));
         let request = ChatRequest::new(vec![Message::user("Hi"), Message::assistant_blocks(vec![call])]);
-        let body = body(&request, "m", true).expect("a body");
+        let body = body(&request, "m", true).expect("a body").0;
         let body = String::from_utf8(body.to_vec()).expect("text");
         assert!(body.contains(&format!(r#""arguments":{written}"#)), "{body}");
     }
@@ -184,7 +184,7 @@ fn options_have_their_own_object() {
     let sent = options(ChatOptions::default());
     assert!(sent.get("options").is_none() && sent.get("format").is_none() && sent.get("tools").is_none());
     let request = ChatRequest::new(Message::user("x"));
-    let whole = body(&request, "m", false).expect("a body");
+    let whole = body(&request, "m", false).expect("a body").0;
     assert_eq!(serde_json::from_slice::<Value>(&whole).expect("JSON")["stream"], json!(false));
 
     // Extra fields are passed on; single options among them win over ours.
@@ -206,7 +206,7 @@ fn options_have_their_own_object() {
 fn messages_and_tools_of_the_caller_replace_ours() {
     let own =
         ChatOptions::default().with_extra("messages", json!([])).with_extra("tools", json!([{"own": true}]));
-    let body = body(&with_tools(&["f"], own), "m", true).expect("a body");
+    let body = body(&with_tools(&["f"], own), "m", true).expect("a body").0;
     let body = String::from_utf8(body.to_vec()).expect("text");
     assert_eq!((body.matches("\"messages\"").count(), body.matches("\"tools\"").count()), (1, 1), "{body}");
     assert!(body.contains(r#""tools":[{"own":true}]"#));

@@ -3,10 +3,12 @@
 use std::borrow::Cow;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use advisor_core::{Block, BlockContent, Message, MessageContent, ToolCall};
+use advisor_core::{Block, BlockContent, Message, MessageContent, Result, ToolCall};
+use bytes::Bytes;
 use provider_http::json::arguments::{self, fields_that_go_back};
 use provider_http::media::stand_in;
 use provider_http::names::{IdRule, WireNames};
+use provider_http::written::entries;
 use provider_http::{joined_text, parts_of_result};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -54,31 +56,21 @@ impl MessageForm for ChatForm {
         audios(message.blocks(), self).all(|audio| expiry(audio).is_none_or(is_past))
     }
 
-    fn write(&self, message: &Message, wire: &WireNames) -> serde_json::Result<Vec<u8>> {
-        let said = |role, text: &str| {
-            let content = Some(Content::Text(text.into()));
-            serde_json::to_vec(&WireMessage { role, content, ..WireMessage::default() })
-        };
-        match message.content() {
-            MessageContent::System(text) => said("system", text),
-            MessageContent::User(parts) => {
-                let content = Some(user_content(parts));
-                serde_json::to_vec(&WireMessage { role: "user", content, ..WireMessage::default() })
-            }
-            MessageContent::Assistant(blocks) => serde_json::to_vec(&answer(blocks, self, wire)),
-            MessageContent::Tool(result) => {
-                let sends_name = self.profile.sends_tool_name;
-                serde_json::to_vec(&WireMessage {
-                    role: "tool",
-                    content: Some(tool_content(&parts_of_result(result), self.profile.sends_tool_media)),
-                    tool_call_id: Some(wire.call_id(&result.call_id)),
-                    name: sends_name.then(|| wire.tool(&result.name)),
-                    ..WireMessage::default()
-                })
-            }
+    fn write(&self, message: &Message, wire: &WireNames) -> Result<Bytes> {
+        let said = |role, content| WireMessage { role, content: Some(content), ..WireMessage::default() };
+        let parts = message.tool_result().map(parts_of_result).unwrap_or_default();
+        entries([match message.content() {
+            MessageContent::System(text) => said("system", Content::Text(text.as_str().into())),
+            MessageContent::User(parts) => said("user", user_content(parts)),
+            MessageContent::Assistant(blocks) => answer(blocks, self, wire),
+            MessageContent::Tool(result) => WireMessage {
+                tool_call_id: Some(wire.call_id(&result.call_id)),
+                name: self.profile.sends_tool_name.then(|| wire.tool(&result.name)),
+                ..said("tool", tool_content(&parts, self.profile.sends_tool_media))
+            },
             // A kind of message newer than this crate is sent as its text.
-            _ => said("user", &message.text()),
-        }
+            _ => said("user", Content::Text(message.text().into())),
+        }])
     }
 }
 

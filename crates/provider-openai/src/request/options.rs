@@ -3,7 +3,7 @@
 use advisor_core::{ChatRequest, Error, ResponseFormat, Result, ToolChoice, ToolDefinition};
 use bytes::Bytes;
 use provider_http::names::WireNames;
-use provider_http::written::{parameters_of, unwritable};
+use provider_http::written::{entries, parameters_of};
 use serde_json::{Map, Value, json};
 
 use super::BodySettings;
@@ -53,7 +53,11 @@ pub(super) fn write(
 }
 
 /// Returns the list of offered tools as it is in the body; `None` if there are none.
-pub(super) fn tools(request: &ChatRequest, profile: &Profile, names: &WireNames) -> Result<Option<Bytes>> {
+pub(super) fn tools(
+    request: &ChatRequest,
+    profile: &Profile,
+    names: &WireNames,
+) -> Result<Option<Vec<Bytes>>> {
     if !is_any_offered(request, profile) {
         return Ok(None);
     }
@@ -65,12 +69,13 @@ pub(super) fn tools(request: &ChatRequest, profile: &Profile, names: &WireNames)
             },
         })
     };
-    if let Some(name) = alone(request, profile) {
-        let only: Vec<Value> =
-            request.api_tools().definitions().filter(|tool| tool.name == *name).map(function).collect();
-        return serde_json::to_vec(&only).map(|only| Some(only.into())).map_err(unwritable);
-    }
-    written_functions(request, FORMAT, names, function).map(Some)
+    let tools = match alone(request, profile) {
+        Some(name) => {
+            entries(request.api_tools().definitions().filter(|tool| tool.name == *name).map(function))
+        }
+        None => written_functions(request, FORMAT, names, function),
+    };
+    Ok(Some(vec![tools?]))
 }
 
 fn is_any_offered(request: &ChatRequest, profile: &Profile) -> bool {

@@ -790,11 +790,16 @@ fn tools_are_written_once_per_set() {
         let names = WireNames::new(request, IdRule::Any, NameRule::Word, &[]);
         options::tools(request, &Profile::openai(), &names).expect("JSON").expect("tools")
     };
-    assert_eq!(tools(&request).as_ptr(), tools(&request.clone()).as_ptr());
+    assert_eq!(tools(&request)[0].as_ptr(), tools(&request.clone())[0].as_ptr());
     let more = request.clone().with_tool(DescribedTool::named("g"));
     let names = |request: &ChatRequest| {
-        let written = serde_json::from_slice::<Vec<Value>>(&tools(request)).expect("a list");
-        written.iter().map(|tool| tool["function"]["name"].clone()).collect::<Vec<_>>()
+        let written = written_by(&Profile::openai(), request)["tools"].take();
+        written
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|tool| tool["function"]["name"].clone())
+            .collect::<Vec<_>>()
     };
     assert_eq!((names(&request), names(&more)), (vec![json!("f")], vec![json!("f"), json!("g")]));
     let mut own = request.clone();

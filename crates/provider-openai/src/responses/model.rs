@@ -76,8 +76,8 @@ impl OpenAiResponsesModel {
     /// # Errors
     /// Of kind [`Configuration`](advisor_core::ErrorKind::Configuration) if base URL or key cannot be used.
     pub fn from_env_at(base_url: &str) -> Result<Self> {
-        let settings = VARIABLES.read_at(base_url, |name| std::env::var(name).ok());
-        let model = Self::unnamed().with_env_settings(settings);
+        let settings = VARIABLES.read(|name| std::env::var(name).ok());
+        let model = Self::unnamed().with_env_settings(settings).with_base_url(base_url.trim());
         model.validate()?;
         Ok(model)
     }
@@ -90,8 +90,9 @@ impl OpenAiResponsesModel {
     provider_http::server_setters!();
 
     /// Sets the header that carries the key, such as `api-key` for older addresses of Azure.
-    pub fn with_authorization(self, authorization: Authorization) -> Self {
-        Self { server: self.server.with_authorization(authorization), ..self }
+    pub fn with_authorization(mut self, authorization: Authorization) -> Self {
+        self.server.authorization = authorization;
+        self
     }
 
     /// Sets whether to ask for streamed answers (the default) or for whole ones. Whole answers produce the same chunks.
@@ -121,8 +122,8 @@ impl OpenAiResponsesModel {
         let format = format_of(call.uri.host().unwrap_or_default());
         let form = InputForm::new(format.clone(), self.settings.store);
         let (json, names) = request::body(request, model, &self.settings, &form)?;
-        call.body = json;
-        Ok((call.with_tools(names), format))
+        (call.body, call.tools) = (json, Some(names));
+        Ok((call, format))
     }
 }
 

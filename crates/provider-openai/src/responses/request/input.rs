@@ -1,8 +1,10 @@
 //! Messages as input items.
 
-use advisor_core::{Message, MessageContent, Text, ToolResult};
+use advisor_core::{Message, MessageContent, Result, Text, ToolResult};
+use bytes::Bytes;
 use provider_http::names::{IdRule, WireNames};
 use provider_http::parts_of_result;
+use provider_http::written::entries;
 use serde_json::{Value, json};
 
 use super::InputForm;
@@ -48,8 +50,8 @@ impl MessageForm for InputForm {
         }
     }
 
-    fn write(&self, message: &Message, wire: &WireNames) -> serde_json::Result<Vec<u8>> {
-        let items = match message.content() {
+    fn write(&self, message: &Message, wire: &WireNames) -> Result<Bytes> {
+        entries(match message.content() {
             // Reasoning models of OpenAI read it as a message of the developer.
             MessageContent::System(text) => vec![json!({ "role": "system", "content": text })],
             MessageContent::User(parts) => {
@@ -59,15 +61,7 @@ impl MessageForm for InputForm {
             MessageContent::Tool(result) => vec![call_output(result, self, wire)],
             // A kind of message newer than this crate is sent as its text.
             _ => vec![json!({ "role": "user", "content": message.text() })],
-        };
-        let mut written = Vec::new();
-        for item in &items {
-            if !written.is_empty() {
-                written.push(b',');
-            }
-            serde_json::to_writer(&mut written, item)?;
-        }
-        Ok(written)
+        })
     }
 }
 

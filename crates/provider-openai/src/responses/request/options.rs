@@ -3,7 +3,7 @@
 use advisor_core::{ChatRequest, Error, ErrorKind, ResponseFormat, Result, ToolChoice};
 use bytes::Bytes;
 use provider_http::names::WireNames;
-use provider_http::written::{parameters_of, unwritable};
+use provider_http::written::{entries, parameters_of};
 use serde_json::{Map, Value, json};
 
 use super::BodySettings;
@@ -74,7 +74,7 @@ pub(super) fn tools(
     request: &ChatRequest,
     server_tools: &[Value],
     names: &WireNames,
-) -> Result<Option<Bytes>> {
+) -> Result<Option<Vec<Bytes>>> {
     if request.api_tools().definitions().next().is_none() && server_tools.is_empty() {
         return Ok(None);
     }
@@ -86,19 +86,7 @@ pub(super) fn tools(
             "strict": false,
         })
     })?;
-    if server_tools.is_empty() {
-        return Ok(Some(functions));
-    }
-    // The functions without their closing bracket, then the others.
-    let mut all = functions.get(..functions.len().saturating_sub(1)).unwrap_or_default().to_vec();
-    for tool in server_tools {
-        if all.len() > 1 {
-            all.push(b',');
-        }
-        serde_json::to_writer(&mut all, tool).map_err(unwritable)?;
-    }
-    all.push(b']');
-    Ok(Some(all.into()))
+    Ok(Some(vec![functions, entries(server_tools)?]))
 }
 
 fn tool_choice(choice: &ToolChoice, names: &WireNames) -> Value {

@@ -1,7 +1,4 @@
-//! A provider of a made-up wire format passes the conformance suite, and each of its faults is found.
-//!
-//! An answer has one JSON object per line: `{"say":"text"}`, `{"think":…}`, `{"refuse":…}`, `{"call":["id","name"]}`
-//! and `{"input":"piece"}`, `{"used":[1,2,3,4]}`, `{"over":"stop"}`, `{"end":true}`, `{"error":{…}}`.
+//! Each fault of a provider is found by the conformance suite.
 
 use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
@@ -10,22 +7,18 @@ use std::sync::Arc;
 
 use advisor_conformance::provider::{self, AnswerPart, WireFamily};
 use advisor_core::{
-    ChatModel, ChatRequest, ChunkStream, Delta, DeltaKind, FinishReason, MessageContent, Result, ToolCall,
-    ToolCallDelta, ToolDefinition, Usage, async_trait,
+    ChatModel, ChatRequest, ChunkStream, Delta, DeltaKind, FinishReason, Result, Text, async_trait,
 };
 use bytes::Bytes;
 use futures::channel::mpsc;
 use futures::{FutureExt, StreamExt};
 use provider_http::answer::{AnswerEvent, Framing, Meaning, WireFormat};
 use provider_http::backoff::Backoff;
-use provider_http::names::{IdRule, NameRule, WireNames};
 use provider_http::server::{Authorization, Server};
 use provider_http::transport::{ByteStream, ReqwestTransport, Transport, TransportError};
 use serde_json::{Value, json};
 
-mod without_fault {
-    advisor_conformance::provider_conformance!(super::Family(super::Fault::None));
-}
+use crate::made_up_provider::{MadeUp, body, lines, names};
 
 /// What is wrong with a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,110 +46,71 @@ enum Fault {
     Retries,
 }
 
-/// The wire format.
+/// The made-up wire format, with a fault.
 #[derive(Debug)]
-struct MadeUp {
+struct Faulty {
     fault: Fault,
+    inner: MadeUp,
     events: u32,
-    calls: i64,
-    first_name: Option<String>,
+    first_name: Option<Text>,
     held: Option<Delta>,
 }
 
-impl MadeUp {
+impl Faulty {
     fn new(fault: Fault) -> Self {
-        Self { fault, events: 0, calls: 0, first_name: None, held: None }
+        Self { fault, inner: MadeUp::default(), events: 0, first_name: None, held: None }
     }
 
-    fn say(&mut self, text: &str, deltas: &mut VecDeque<Delta>) {
-        if self.fault == Fault::LogsText {
-            tracing::debug!(text, "a piece of text");
+    fn spoil(&mut self, mut delta: Delta, deltas: &mut VecDeque<Delta>) {
+        if !matches!(delta.kind, DeltaKind::Text(_)) {
+            deltas.extend(self.held.take());
         }
-        match self.fault {
-            Fault::LosesText if self.events % 3 == 2 => {}
-            Fault::DropsWhiteSpace if text.trim().is_empty() => {}
-            Fault::HoldsTextBack => deltas.extend(self.held.replace(Delta::text(text))),
-            Fault::EndsEarly => deltas.extend([Delta::text(text), Delta::finish(FinishReason::Stop)]),
-            _ => deltas.push_back(Delta::text(text)),
+        match (self.fault, &mut delta.kind) {
+            (Fault::LosesText, DeltaKind::Text(_)) if self.events % 3 == 2 => return,
+            (Fault::DropsWhiteSpace, DeltaKind::Text(text)) if text.trim().is_empty() => return,
+            (Fault::HoldsTextBack, DeltaKind::Text(_)) => return deltas.extend(self.held.replace(delta)),
+            (Fault::EndsEarly, DeltaKind::Text(_)) => {
+                return deltas.extend([delta, Delta::finish(FinishReason::Stop)]);
+            }
+            (Fault::JoinsCalls, DeltaKind::Arguments { index, .. }) => *index = Some(1),
+            (Fault::LogsText, DeltaKind::Text(text)) => tracing::debug!(%text, "a piece of text"),
+            (Fault::ThinksAloud, DeltaKind::Reasoning(text))
+            | (Fault::RefusesAsText, DeltaKind::Refusal(text)) => delta = Delta::text(text.clone()),
+            (Fault::MiscountsUsage, DeltaKind::Usage(usage)) => {
+                usage.output_tokens = usage.output_tokens.map(|count| count + 1);
+            }
+            (Fault::ForgetsTheLimit, DeltaKind::Finish(_)) => delta = Delta::finish(FinishReason::Stop),
+            (fault, DeltaKind::ToolCalls(calls)) => {
+                for call in calls.iter_mut().filter(|call| call.name.is_some()) {
+                    let is_first = self.first_name.is_none();
+                    let first = self.first_name.get_or_insert_with(|| call.name.clone().unwrap_or_default());
+                    match fault {
+                        Fault::SwapsNames => call.name = Some(first.clone()),
+                        Fault::JoinsCalls if !is_first => return,
+                        _ => {}
+                    }
+                }
+            }
+            _ => {}
         }
-    }
-
-    fn call(&mut self, call: &Value, deltas: &mut VecDeque<Delta>) {
-        let mut name = call[1].as_str().unwrap_or_default().to_owned();
-        let first = self.first_name.get_or_insert_with(|| name.clone()).clone();
-        if self.fault == Fault::SwapsNames {
-            name = first;
-        }
-        if self.fault != Fault::JoinsCalls || self.calls == 0 {
-            self.calls += 1;
-            let id = call[0].as_str().unwrap_or_default();
-            deltas.push_back(Delta::tool_call(ToolCallDelta::start(self.calls, id, name)));
-        }
-    }
-
-    fn used(&self, counts: &Value) -> Delta {
-        let count = |at: usize| counts[at].as_u64();
-        let mut usage = Usage::default();
-        (usage.input_tokens, usage.output_tokens) = (count(0), count(1));
-        (usage.cached_input_tokens, usage.reasoning_tokens) = (count(2), count(3));
-        if self.fault == Fault::MiscountsUsage {
-            usage.output_tokens = count(1).map(|count| count + 1);
-        }
-        Delta::usage(usage)
-    }
-
-    fn over(&self, reason: &str) -> Delta {
-        Delta::finish(match reason {
-            "length" if self.fault != Fault::ForgetsTheLimit => FinishReason::Length,
-            "calls" => FinishReason::ToolCalls,
-            _ => FinishReason::Stop,
-        })
+        deltas.push_back(delta);
     }
 }
 
-impl WireFormat for MadeUp {
-    const FRAMING: Framing = Framing::Lines;
+impl WireFormat for Faulty {
+    const FRAMING: Framing = MadeUp::FRAMING;
 
     fn read(&mut self, event: AnswerEvent<'_>, deltas: &mut VecDeque<Delta>) -> serde_json::Result<Meaning> {
-        let event: Value = match serde_json::from_str(event.data) {
-            Err(_) if self.fault == Fault::AcceptsMalformedEvents => return Ok(Meaning::Unknown),
-            event => event?,
-        };
         self.events += 1;
-        let text = |key: &str| event[key].as_str();
-        if let Some(text) = text("say") {
-            self.say(text, deltas);
-            return Ok(Meaning::Piece);
+        let mut read = VecDeque::new();
+        let meaning = self.inner.read(event, &mut read);
+        read.into_iter().for_each(|delta| self.spoil(delta, deltas));
+        match (self.fault, meaning) {
+            (Fault::AcceptsMalformedEvents, Err(_)) => Ok(Meaning::Unknown),
+            (Fault::IgnoresFailures, Ok(Meaning::Failure(_))) => Ok(Meaning::Unknown),
+            (Fault::RefusesUnknownEvents, Ok(Meaning::Unknown)) => Ok(Meaning::Failure(Box::default())),
+            (_, meaning) => meaning,
         }
-        deltas.extend(self.held.take());
-        if let Some(text) = text("think") {
-            deltas.push_back(match self.fault {
-                Fault::ThinksAloud => Delta::text(text),
-                _ => Delta::reasoning(text),
-            });
-        } else if let Some(text) = text("refuse") {
-            deltas.push_back(match self.fault {
-                Fault::RefusesAsText => Delta::text(text),
-                _ => DeltaKind::Refusal(text.into()).into(),
-            });
-        } else if let Some(call) = event.get("call") {
-            self.call(call, deltas);
-        } else if let Some(piece) = text("input") {
-            deltas.push_back(Delta::tool_call(ToolCallDelta::arguments(self.calls, piece)));
-        } else if let Some(counts) = event.get("used") {
-            deltas.push_back(self.used(counts));
-        } else if let Some(reason) = text("over") {
-            deltas.push_back(self.over(reason));
-        } else if event["end"] == true {
-            deltas.push_back(Delta::done());
-        } else {
-            return Ok(match (self.fault, Meaning::from_json(&event)) {
-                (Fault::IgnoresFailures, _) => Meaning::Unknown,
-                (Fault::RefusesUnknownEvents, Meaning::Unknown) => Meaning::Failure(Box::default()),
-                (_, meaning) => meaning,
-            });
-        }
-        Ok(Meaning::Piece)
     }
 }
 
@@ -174,70 +128,42 @@ impl WireFamily for Family {
             Fault::ReadsOnAfterDrop => Some(Arc::new(ReadingOn(inner()))),
             _ => None,
         };
-        Arc::new(MadeUpModel { server, fault: self.0 })
+        Arc::new(FaultyModel { server, fault: self.0 })
     }
 
     fn write(&self, parts: &[AnswerPart]) -> Option<Vec<Bytes>> {
-        Some(parts.iter().map(|part| lines(part).into()).collect())
+        Some(parts.iter().map(lines).collect())
     }
 }
 
-/// Writes a part of an answer.
-fn lines(part: &AnswerPart) -> String {
-    let line = |json: Value| format!("{json}\n");
-    let call = |id: &str, name: &str, pieces: &[&str]| {
-        let pieces: String = pieces.iter().map(|piece| line(json!({ "input": piece }))).collect();
-        line(json!({ "call": [id, name] })) + &pieces
-    };
-    match part {
-        AnswerPart::Text(text) => line(json!({ "say": text })),
-        AnswerPart::Reasoning(text) => line(json!({ "think": text })),
-        AnswerPart::Refusal(text) => line(json!({ "refuse": text })),
-        AnswerPart::Call { id, name, arguments } => call(id, name, arguments),
-        AnswerPart::CutCall { id, name, arguments } => call(id, name, &[arguments]),
-        AnswerPart::Usage(usage) => line(json!({ "used": [
-            usage.input_tokens, usage.output_tokens, usage.cached_input_tokens, usage.reasoning_tokens,
-        ] })),
-        AnswerPart::Finish(FinishReason::Length) => line(json!({ "over": "length" })),
-        AnswerPart::Finish(FinishReason::ToolCalls) => line(json!({ "over": "calls" })),
-        AnswerPart::Finish(_) => line(json!({ "over": "stop" })),
-        AnswerPart::End => line(json!({ "end": true })),
-        AnswerPart::Failure(message) => line(json!({ "error": { "message": message } })),
-        AnswerPart::Malformed => "{\"say\":}\n".to_owned(),
-        _ => line(json!({ "version": 2 })),
-    }
-}
-
-struct MadeUpModel {
+struct FaultyModel {
     server: Server,
     fault: Fault,
 }
 
 #[async_trait]
-impl ChatModel for MadeUpModel {
+impl ChatModel for FaultyModel {
     async fn stream(&self, request: ChatRequest) -> Result<ChunkStream> {
-        let names = WireNames::new(&request, IdRule::Any, NameRule::Word, &[]);
-        let said = |message: &advisor_core::Message| match message.content() {
-            MessageContent::Tool(_) if self.fault == Fault::ForgetsResults => json!(null),
-            MessageContent::Tool(result) => json!(result.text()),
-            _ => {
-                let call = |call: &ToolCall| json!([names.tool(&call.name), call.arguments]);
-                let calls: Vec<Value> = message.tool_calls().map(call).collect();
-                json!({ "said": message.text(), "calls": calls })
+        let names = names(&request);
+        let mut body = body(&request, &names);
+        let items =
+            |name: &str, body: &mut Value| body[name].as_array_mut().map(std::mem::take).unwrap_or_default();
+        match self.fault {
+            Fault::ForgetsResults => {
+                let asked =
+                    items("ask", &mut body).into_iter().filter(|message| message.get("result").is_none());
+                body["ask"] = asked.collect();
             }
-        };
-        let messages: Vec<Value> = request.messages.iter().map(said).collect();
-        let tool = |tool: &ToolDefinition| {
-            let schema =
-                if self.fault == Fault::ForgetsSchemas { json!({}) } else { tool.parameters.clone() };
-            json!({ "name": names.tool(&tool.name), "does": tool.description, "takes": schema })
-        };
-        let tools: Vec<Value> = request.tools.definitions().map(tool).collect();
-        let body = json!({ "messages": messages, "tools": tools }).to_string().into();
-        let mut call = self.server.call("/answer", &[], body)?;
+            Fault::ForgetsSchemas => {
+                let tools = items("tools", &mut body);
+                body["tools"] = tools.into_iter().map(|tool| json!({ "name": tool["name"] })).collect();
+            }
+            _ => {}
+        }
+        let mut call = self.server.call("/answer", &[], body.to_string().into())?;
         call.tools = Some(Arc::new(names)).filter(|_| self.fault != Fault::ForgetsNames);
         let settings = request.aggregator_settings();
-        self.server.stream(&call, request.round, settings, || MadeUp::new(self.fault)).await
+        self.server.stream(&call, request.round, settings, || Faulty::new(self.fault)).await
     }
 }
 
@@ -333,7 +259,7 @@ impl WireFamily for Poor {
     fn write(&self, parts: &[AnswerPart]) -> Option<Vec<Bytes>> {
         let expressible =
             |part: &AnswerPart| matches!(part, AnswerPart::Text(_) | AnswerPart::Finish(_) | AnswerPart::End);
-        parts.iter().all(expressible).then(|| parts.iter().map(|part| lines(part).into()).collect())
+        parts.iter().all(expressible).then(|| parts.iter().map(lines).collect())
     }
 }
 

@@ -1,6 +1,5 @@
 //! A place where a peer waits until the test releases it.
 
-use std::fmt;
 use std::sync::Arc;
 use tokio::sync::watch;
 
@@ -32,12 +31,12 @@ use tokio::sync::watch;
 /// tokio::join!(peer, test);
 /// # }
 /// ```
-#[derive(Clone)]
+#[derive(Clone, Debug, Default)]
 pub struct Gate {
     state: Arc<watch::Sender<State>>,
 }
 
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 struct State {
     reached: bool,
     released: bool,
@@ -46,7 +45,7 @@ struct State {
 impl Gate {
     /// Creates a closed gate that no peer has reached.
     pub fn new() -> Self {
-        Self { state: Arc::new(watch::Sender::new(State::default())) }
+        Self::default()
     }
 
     /// Waits until the peer has reached this gate; returns at once if it has. Somebody else must poll the peer meanwhile: a
@@ -75,21 +74,6 @@ impl Gate {
         let mut states = self.state.subscribe();
         // The sender lives in `self`, so the channel cannot close while we wait.
         let _ = states.wait_for(condition).await;
-    }
-}
-
-impl Default for Gate {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl fmt::Debug for Gate {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Gate")
-            .field("reached", &self.is_reached())
-            .field("released", &self.state.borrow().released)
-            .finish()
     }
 }
 

@@ -31,7 +31,7 @@ use tokio::sync::watch;
 /// journal.assert_happens_before("stored assistant r1", "tool starts*");
 /// journal.assert_order(&["stored*", "tool starts c1", "tool starts c2"]);
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Journal(Arc<watch::Sender<Vec<String>>>);
 
 /// The places of a timeline at which a pattern matches.
@@ -40,7 +40,7 @@ type Marks<'a> = [(&'a str, Vec<usize>)];
 impl Journal {
     /// Creates an empty journal.
     pub fn new() -> Self {
-        Self(Arc::new(watch::Sender::new(Vec::new())))
+        Self::default()
     }
 
     /// Appends an event.
@@ -147,12 +147,6 @@ impl Journal {
     #[track_caller]
     fn fail(&self, problem: &str, marks: &Marks<'_>) -> ! {
         panic!("{problem}\n{}", timeline(&self.labels(), marks));
-    }
-}
-
-impl Default for Journal {
-    fn default() -> Self {
-        Self::new()
     }
 }
 

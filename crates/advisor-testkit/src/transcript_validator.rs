@@ -1,15 +1,15 @@
 //! `validate_transcript` and `TranscriptError`: finds errors that a provider would refuse.
 
 use std::collections::VecDeque;
-use std::fmt;
 
 use advisor_core::{Message, Role, Text};
 
 /// A defect of a transcript. `at` is the index of a message, from 0.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TranscriptError {
     /// A call of the preceding answer has no result.
+    #[error("message {at}: the result of call `{call_id}` is missing here")]
     MissingResult {
         /// The index at which the result is missing.
         at: usize,
@@ -17,6 +17,7 @@ pub enum TranscriptError {
         call_id: Text,
     },
     /// A result comes before that of an earlier call of the same answer.
+    #[error("message {at}: the result of call `{call_id}` comes before that of an earlier call")]
     ResultOutOfOrder {
         /// The index of the result.
         at: usize,
@@ -24,6 +25,7 @@ pub enum TranscriptError {
         call_id: Text,
     },
     /// A result answers no call of the preceding answer, or one that has a result already.
+    #[error("message {at}: no open call has the id `{call_id}`")]
     OrphanResult {
         /// The index of the result.
         at: usize,
@@ -31,11 +33,13 @@ pub enum TranscriptError {
         call_id: Text,
     },
     /// An answer has neither content nor calls.
+    #[error("message {at}: the answer is empty")]
     EmptyAnswer {
         /// The index of the answer.
         at: usize,
     },
     /// Two user messages follow each other.
+    #[error("message {at}: the user speaks twice in a row")]
     TwoUserMessages {
         /// The index of the second message.
         at: usize,
@@ -96,24 +100,6 @@ fn take_result(waiting: &mut VecDeque<Text>, at: usize, call_id: &Text) -> Optio
             Some(TranscriptError::ResultOutOfOrder { at, call_id: call_id.clone() })
         }
         None => Some(TranscriptError::OrphanResult { at, call_id: call_id.clone() }),
-    }
-}
-
-impl fmt::Display for TranscriptError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::MissingResult { at, call_id } => {
-                write!(f, "message {at}: the result of call `{call_id}` is missing here")
-            }
-            Self::ResultOutOfOrder { at, call_id } => {
-                write!(f, "message {at}: the result of call `{call_id}` comes before that of an earlier call")
-            }
-            Self::OrphanResult { at, call_id } => {
-                write!(f, "message {at}: no open call has the id `{call_id}`")
-            }
-            Self::EmptyAnswer { at } => write!(f, "message {at}: the answer is empty"),
-            Self::TwoUserMessages { at } => write!(f, "message {at}: the user speaks twice in a row"),
-        }
     }
 }
 

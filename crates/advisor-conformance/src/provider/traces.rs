@@ -1,13 +1,13 @@
 //! A clause about spans and logs.
 
-use std::fmt;
+use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use advisor_core::{FinishReason, Message};
-use tracing::dispatcher::{DefaultGuard, set_default};
-use tracing::field::{Field, Visit};
-use tracing::span::{Attributes, Id, Record};
-use tracing::{Dispatch, Event, Metadata, Subscriber};
+use tracing::dispatcher::DefaultGuard;
+use tracing::subscriber::{set_default, set_global_default};
+use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::fmt::format::FmtSpan;
 
 use super::family::AnswerPart::{Call, End, Failure, Finish, Text};
 use super::family::WireFamily;
@@ -50,60 +50,33 @@ pub async fn law_r3_traces_show_no_secret_and_no_content(family: &dyn WireFamily
     }
 }
 
-/// Keeps the names and the fields of all spans and events.
-#[derive(Debug, Clone, Default)]
-struct Traces(Arc<Mutex<String>>);
+/// Collects the spans and logs that are written to it.
+#[derive(Clone, Default)]
+struct Traces(Arc<Mutex<Vec<u8>>>);
 
 impl Traces {
-    /// Captures the spans and logs of this thread until the guard is dropped.
+    /// Captures the spans and logs of this thread, with all fields, until the guard is dropped.
     fn capture() -> (Self, DefaultGuard) {
         // A single subscriber would miss callsites that another thread reached first.
-        let _others = tracing::subscriber::set_global_default(Self::default());
+        let _others = set_global_default(tracing_subscriber::registry());
         let traces = Self::default();
-        let guard = set_default(&Dispatch::new(traces.clone()));
+        let (writer, all) = (traces.clone(), tracing_subscriber::fmt().with_max_level(LevelFilter::TRACE));
+        let all = all.with_span_events(FmtSpan::FULL).with_writer(move || writer.clone());
+        let guard = set_default(all.finish());
         (traces, guard)
     }
 
     fn text(&self) -> String {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn push(&self, text: &str) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.push_str(text);
-        all.push('\n');
+        String::from_utf8_lossy(&self.0.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
     }
 }
 
-impl Visit for &Traces {
-    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        self.push(&format!("{field}={value:?}"));
-    }
-}
-
-impl Subscriber for Traces {
-    fn enabled(&self, _: &Metadata<'_>) -> bool {
-        true
+impl io::Write for Traces {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).write(bytes)
     }
 
-    fn new_span(&self, span: &Attributes<'_>) -> Id {
-        self.push(span.metadata().name());
-        span.record(&mut &*self);
-        Id::from_u64(1)
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
-
-    fn record(&self, _: &Id, values: &Record<'_>) {
-        values.record(&mut &*self);
-    }
-
-    fn record_follows_from(&self, _: &Id, _: &Id) {}
-
-    fn event(&self, event: &Event<'_>) {
-        self.push(event.metadata().name());
-        event.record(&mut &*self);
-    }
-
-    fn enter(&self, _: &Id) {}
-
-    fn exit(&self, _: &Id) {}
 }

@@ -1,6 +1,7 @@
 //! Reads requests.
 
 use std::borrow::Cow;
+use std::io;
 
 use bytes::{Bytes, BytesMut};
 use http::header::{AUTHORIZATION, COOKIE, PROXY_AUTHORIZATION};
@@ -70,20 +71,14 @@ pub(super) struct Incoming {
     pub(super) close: bool,
 }
 
-/// The reason why no request was read.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum NoRequest {
-    /// The client closed the connection.
-    Gone,
-    /// The bytes are no request that this server can read, for this reason.
-    Bad(String),
-}
-
 /// Reads the next request. Later bytes stay in `buffer`. The caller sets `number` and `connection`.
-pub(super) async fn read_request<R>(input: &mut R, buffer: &mut BytesMut) -> Result<Incoming, NoRequest>
-where
-    R: AsyncRead + Unpin,
-{
+///
+/// The error is `InvalidData` if the bytes are no request that this server can read, and `UnexpectedEof` if the client
+/// closed the connection.
+pub(super) async fn read_request(
+    input: &mut (impl AsyncRead + Unpin),
+    buffer: &mut BytesMut,
+) -> io::Result<Incoming> {
     let head = read_until(input, buffer, b"\r\n\r\n", LARGEST_HEAD).await?;
     let (method, path, version, headers) = parse_head(&head)?;
     let body = if has_token(&headers, "transfer-encoding", "chunked") {
@@ -101,7 +96,7 @@ where
     Ok(Incoming { request, close })
 }
 
-fn parse_head(head: &[u8]) -> Result<(Method, String, String, HeaderMap), NoRequest> {
+fn parse_head(head: &[u8]) -> io::Result<(Method, String, String, HeaderMap)> {
     let head = std::str::from_utf8(head).map_err(|_| bad("the head is not UTF-8"))?;
     let mut lines = head.split("\r\n");
     let line = lines.next().unwrap_or_default();
@@ -133,10 +128,7 @@ fn parse_header(line: &str) -> Option<(HeaderName, HeaderValue)> {
 }
 
 /// Reads a chunked body. Sizes are hexadecimal; extensions and trailers are dropped.
-async fn read_chunks<R>(input: &mut R, buffer: &mut BytesMut) -> Result<Bytes, NoRequest>
-where
-    R: AsyncRead + Unpin,
-{
+async fn read_chunks(input: &mut (impl AsyncRead + Unpin), buffer: &mut BytesMut) -> io::Result<Bytes> {
     let mut body = BytesMut::new();
     loop {
         let line = read_until(input, buffer, b"\r\n", LARGEST_HEAD).await?;
@@ -157,7 +149,7 @@ where
     Ok(body.freeze())
 }
 
-fn parse_length(digits: &[u8], radix: u32) -> Result<usize, NoRequest> {
+fn parse_length(digits: &[u8], radix: u32) -> io::Result<usize> {
     let text = std::str::from_utf8(digits).unwrap_or("?");
     match usize::from_str_radix(text, radix) {
         Ok(length) if length <= LARGEST_BODY => Ok(length),
@@ -175,15 +167,12 @@ fn has_token(headers: &HeaderMap, name: &str, token: &str) -> bool {
 }
 
 /// Takes the bytes before `end`, and drops `end` itself.
-async fn read_until<R>(
-    input: &mut R,
+async fn read_until(
+    input: &mut (impl AsyncRead + Unpin),
     buffer: &mut BytesMut,
     end: &[u8],
     largest: usize,
-) -> Result<BytesMut, NoRequest>
-where
-    R: AsyncRead + Unpin,
-{
+) -> io::Result<BytesMut> {
     loop {
         let found = buffer.windows(end.len()).position(|bytes| bytes == end);
         if let Some(length) = found {
@@ -198,28 +187,26 @@ where
     }
 }
 
-async fn read_exactly<R>(input: &mut R, buffer: &mut BytesMut, length: usize) -> Result<Bytes, NoRequest>
-where
-    R: AsyncRead + Unpin,
-{
+async fn read_exactly(
+    input: &mut (impl AsyncRead + Unpin),
+    buffer: &mut BytesMut,
+    length: usize,
+) -> io::Result<Bytes> {
     while buffer.len() < length {
         read_more(input, buffer).await?;
     }
     Ok(buffer.split_to(length).freeze())
 }
 
-async fn read_more<R>(input: &mut R, buffer: &mut BytesMut) -> Result<(), NoRequest>
-where
-    R: AsyncRead + Unpin,
-{
-    match input.read_buf(buffer).await {
-        Ok(0) | Err(_) => Err(NoRequest::Gone),
-        Ok(_) => Ok(()),
+async fn read_more(input: &mut (impl AsyncRead + Unpin), buffer: &mut BytesMut) -> io::Result<()> {
+    match input.read_buf(buffer).await? {
+        0 => Err(io::ErrorKind::UnexpectedEof.into()),
+        _ => Ok(()),
     }
 }
 
-fn bad(why: impl Into<String>) -> NoRequest {
-    NoRequest::Bad(why.into())
+fn bad(why: impl Into<String>) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, why.into())
 }
 
 #[cfg(test)]

@@ -29,8 +29,6 @@ pub struct Counts {
     /// Replies that the client interrupted: it closed the connection while the server was writing, waiting or
     /// stalling.
     pub disconnects: usize,
-    /// Requests that are invalid; answered with status 400.
-    pub bad_requests: usize,
 }
 
 /// A loopback HTTP/1.1 server that answers as a test specifies. See [the module](super).
@@ -73,7 +71,7 @@ impl ReplayServer {
         .await
     }
 
-    /// Starts a server that answers each request with the result of `answer`.
+    /// Starts a server that answers each request with the result of `answer`. An invalid request gets status 400.
     ///
     /// The function runs on the task of the connection. It must not block, and a panic in it closes the
     /// connection.
@@ -100,10 +98,9 @@ impl ReplayServer {
     /// # Errors
     ///
     /// If no port of 127.0.0.1 can be bound.
-    pub async fn start_with<F>(answer: F) -> io::Result<Self>
-    where
-        F: Fn(&ReceivedRequest) -> Reply + Send + Sync + 'static,
-    {
+    pub async fn start_with(
+        answer: impl Fn(&ReceivedRequest) -> Reply + Send + Sync + 'static,
+    ) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?;
         let ledger = Arc::new(Ledger {

@@ -48,13 +48,13 @@ use answer::AnswerStep;
 #[derive(Clone)]
 pub struct ScriptedModel {
     shared: Arc<Shared>,
+    journal: Option<Journal>,
+    settings: AggregatorSettings,
 }
 
 struct Shared {
     script: Mutex<Script>,
     prompts: Mutex<Vec<ReceivedPrompt>>,
-    journal: Option<Journal>,
-    settings: AggregatorSettings,
 }
 
 enum Script {
@@ -90,25 +90,20 @@ impl ScriptedModel {
     }
 
     fn with_script(script: Script) -> Self {
-        let shared = Shared {
-            script: Mutex::new(script),
-            prompts: Mutex::default(),
-            journal: None,
-            settings: AggregatorSettings::default(),
-        };
-        Self { shared: Arc::new(shared) }
+        let shared = Shared { script: Mutex::new(script), prompts: Mutex::default() };
+        Self { shared: Arc::new(shared), journal: None, settings: AggregatorSettings::default() }
     }
 
-    /// Records calls in `journal`. Earlier clones share nothing with the returned model.
+    /// Records the calls of this clone in `journal`.
     #[must_use]
     pub fn with_journal(self, journal: &Journal) -> Self {
-        self.remade(|shared| shared.journal = Some(journal.clone()))
+        Self { journal: Some(journal.clone()), ..self }
     }
 
-    /// Sets the aggregator's settings for its deltas. Earlier clones share nothing with the returned model.
+    /// Sets the aggregator's settings for the deltas of this clone.
     #[must_use]
     pub fn with_settings(self, settings: AggregatorSettings) -> Self {
-        self.remade(|shared| shared.settings = settings)
+        Self { settings, ..self }
     }
 
     /// Returns all prompts so far, in order.
@@ -121,18 +116,6 @@ impl ScriptedModel {
     #[must_use]
     pub fn calls(&self) -> usize {
         lock(&self.shared.prompts).len()
-    }
-
-    fn remade(self, change: impl FnOnce(&mut Shared)) -> Self {
-        let script = std::mem::replace(&mut *lock(&self.shared.script), Script::Answers(VecDeque::new()));
-        let mut shared = Shared {
-            script: Mutex::new(script),
-            prompts: Mutex::default(),
-            journal: self.shared.journal.clone(),
-            settings: self.shared.settings.clone(),
-        };
-        change(&mut shared);
-        Self { shared: Arc::new(shared) }
     }
 
     fn next_answer(&self, prompt: &ReceivedPrompt) -> Option<Answer> {
@@ -155,7 +138,7 @@ impl ChatModel for ScriptedModel {
         };
         let answer = self.next_answer(&prompt);
         lock(&self.shared.prompts).push(prompt);
-        let journal = RoundJournal::begin(self.shared.journal.clone(), request.round);
+        let journal = RoundJournal::begin(self.journal.clone(), request.round);
         let Some(mut answer) = answer else {
             return Err(Error::new(
                 ErrorKind::Provider { status: None },
@@ -165,7 +148,7 @@ impl ChatModel for ScriptedModel {
         if let Some(error) = answer.refusal.take() {
             return Err(error);
         }
-        let aggregator = MessageAggregator::with_settings(request.round, self.shared.settings.clone());
+        let aggregator = MessageAggregator::with_settings(request.round, self.settings.clone());
         let deltas = Scripted { steps: answer.steps, waiting: None, journal };
         Ok(ChunkStream::from_deltas(aggregator, deltas))
     }

@@ -1,11 +1,12 @@
 //! One connection: requests and replies in alternation.
 
-use crate::replay::request::{NoRequest, read_request};
+use crate::replay::request::read_request;
 use crate::replay::server::Ledger;
 use crate::replay::write::{Ending, write_reply};
 use crate::replay::{Framing, Reply};
 use bytes::BytesMut;
 use std::future::pending;
+use std::io;
 use std::sync::Arc;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -40,11 +41,8 @@ async fn take_turns(stream: &mut TcpStream, connection: usize, ledger: &Ledger) 
                 request.connection = connection;
                 (ledger.reply_to(request), incoming.close)
             }
-            Err(NoRequest::Gone) => return Ending::Close,
-            Err(NoRequest::Bad(why)) => {
-                ledger.count(|counts| counts.bad_requests += 1);
-                (bad_request(&why), true)
-            }
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => (bad_request(&error), true),
+            Err(_) => return Ending::Close,
         };
         let ending = tokio::select! {
             biased;
@@ -78,7 +76,7 @@ async fn client_gone(input: &mut ReadHalf<'_>, buffer: &mut BytesMut) {
     }
 }
 
-fn bad_request(why: &str) -> Reply {
+fn bad_request(why: &io::Error) -> Reply {
     Reply::html(400, format!("bad request: {why}\n"))
         .with_header("content-type", "text/plain")
         .with_framing(Framing::UntilClose)

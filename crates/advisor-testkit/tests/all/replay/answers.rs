@@ -3,7 +3,7 @@
 use super::client::Client;
 use super::{BODY, soon};
 use advisor_testkit::split::random_offsets;
-use advisor_testkit::{ChatTranscript, Framing, Gate, Journal, ReplayServer, Reply};
+use advisor_testkit::{Framing, Gate, ReplayServer, Reply};
 use futures::FutureExt;
 use serde_json::json;
 
@@ -141,30 +141,6 @@ async fn connection_closes_when_client_requests_it() {
         assert_eq!(answer, "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
     }
     assert_eq!(server.counts().connections, 2);
-}
-
-#[tokio::test]
-async fn a_function_answers_by_what_the_request_says() {
-    let journal = Journal::new();
-    let in_the_server = journal.clone();
-    let server = ReplayServer::start_with(move |request| {
-        in_the_server.record(format!("request {} {}", request.number, request.path));
-        match request.path.as_str() {
-            "/chat" => Reply::sse(ChatTranscript::new("m").text("hi").done()),
-            _ => Reply::status(404),
-        }
-    })
-    .await
-    .unwrap();
-    let mut client = Client::connect(&server).await;
-    for (path, status) in [("/chat", "200"), ("/models", "404")] {
-        client.post(path, "").await;
-        assert!(client.head().await.starts_with(&format!("HTTP/1.1 {status} ")));
-        if status == "200" {
-            client.chunks().await.unwrap();
-        }
-    }
-    journal.assert_order(&["request 0 /chat", "request 1 /models"]);
 }
 
 #[tokio::test]

@@ -77,15 +77,6 @@ async fn closing_idle_connection_is_no_disconnect() {
 }
 
 #[tokio::test]
-async fn a_connection_can_be_reset_before_any_answer() {
-    let server = ReplayServer::start([Reply::reset()]).await.unwrap();
-    let mut client = Client::connect(&server).await;
-    client.post("/", "").await;
-    let error = client.rest().await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::ConnectionReset);
-}
-
-#[tokio::test]
 async fn malformed_request_is_answered_with_reason() {
     let server = ReplayServer::start([]).await.unwrap();
     let mut client = Client::connect(&server).await;
@@ -93,8 +84,7 @@ async fn malformed_request_is_answered_with_reason() {
     let answer = client.rest().await.unwrap();
     assert!(answer.starts_with("HTTP/1.1 400 Bad Request\r\n"), "{answer}");
     assert!(answer.ends_with("bad request: `hello` is no request line\n"), "{answer}");
-    let counts = server.counts();
-    assert_eq!((counts.bad_requests, counts.requests), (1, 0));
+    assert_eq!(server.counts().requests, 0);
 }
 
 #[tokio::test]

@@ -15,7 +15,6 @@ use futures::stream::Stream;
 
 use crate::structured::OutputFormat;
 use crate::structured::json_text::may_go_on;
-use crate::structured::misfit::Misfit;
 
 /// Asks for answers of a form, validates them, and asks again if one does not fit.
 ///
@@ -34,8 +33,8 @@ use crate::structured::misfit::Misfit;
 ///
 /// # Errors
 /// Of kind [`InvalidOutput`](advisor_core::ErrorKind::InvalidOutput) if the last attempt does not fit, or if an
-/// answer is cut off, filtered or refused, or ended by a limit. The text names the cause; of an answer that does not
-/// fit, it has the place and the problem, without content. The answer is the error's [`partial`](advisor_core::Error::partial).
+/// answer is cut off, filtered or refused, or ended by a limit. The text names the cause, without content.
+/// The answer is the error's [`partial`](advisor_core::Error::partial); [`OutputFormat::parse`] tells why it does not fit.
 ///
 /// Caches inside remove rejected answers ([`Turn::reject_answer`](advisor_core::Turn::reject_answer)).
 ///
@@ -124,11 +123,11 @@ impl Attempts {
         }
         match problem(&self.format, &answer) {
             None => return Some(Ok(Chunk::Completed(answer))),
-            Some(Problem::Form(misfit)) if self.left > 0 => self.ask_again(&answer, &misfit.for_model()),
+            Some(Problem::Form(misfit)) if self.left > 0 => self.ask_again(&answer, &misfit),
             Some(problem) => {
                 // A complete answer would be recorded as the final answer of the turn.
                 let rejected = answer.clone().with_finish(FinishReason::Interrupted);
-                let error = problem.into_error(self.made, &self.format).or_partial(rejected);
+                let error = problem.into_error(self.made).or_partial(rejected);
                 self.after_rejection(async { Err(error) });
             }
         }
@@ -164,7 +163,7 @@ impl Attempts {
 
 enum Problem {
     /// A new request may correct it.
-    Form(Misfit),
+    Form(String),
     /// A new request would give the same.
     Finish(Cow<'static, str>),
 }
@@ -179,7 +178,7 @@ fn problem(format: &OutputFormat, answer: &ChatResponse) -> Option<Problem> {
         _ => None,
     };
     let text = answer.text();
-    match (format.value_in(&text), cut) {
+    match (format.parse(&text), cut) {
         (Ok(_), None) => None,
         (Ok(_), Some(_)) if is_cut(&answer.finish().reason) && !may_go_on(&text) => None,
         (Err(misfit), None) => Some(Problem::Form(misfit)),
@@ -208,18 +207,14 @@ fn is_cut(reason: &FinishReason) -> bool {
 }
 
 impl Problem {
-    fn into_error(self, attempts: u32, format: &OutputFormat) -> Error {
+    fn into_error(self, attempts: u32) -> Error {
         let message = match self {
-            Self::Form(misfit) => {
-                let plural = if attempts == 1 { "" } else { "s" };
-                let last = misfit.without_content(format.schema());
-                let last = last.map(|misfit| format!(" (of the last one: {misfit})")).unwrap_or_default();
-                format!(
-                    "no answer had the requested form in {attempts} attempt{plural}{last}; \
-                     the last one is in the error's partial answer"
-                )
-                .into()
-            }
+            // Without the reason, which can quote the answer.
+            Self::Form(_) => format!(
+                "of {attempts} asked for, no answer had the requested form; the last one is in the error's partial \
+                 answer, and `OutputFormat::parse` tells why it does not fit"
+            )
+            .into(),
             Self::Finish(text) => text,
         };
         Error::new(ErrorKind::InvalidOutput, message)

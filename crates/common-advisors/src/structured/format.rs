@@ -9,7 +9,6 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::structured::json_text::candidates;
-use crate::structured::misfit::Misfit;
 use crate::structured::strict::strict_schema;
 
 /// The required form of an answer: a JSON schema, and a check of the values that fit it. Cheap to clone.
@@ -21,18 +20,18 @@ pub struct OutputFormat {
     strict: Option<Value>,
     /// Whether the value is the property `value` of that object.
     wrapped: bool,
-    check: Arc<dyn Fn(Value) -> Result<(), Misfit> + Send + Sync>,
+    check: Arc<dyn Fn(Value) -> Result<(), String> + Send + Sync>,
 }
 
 impl OutputFormat {
     /// Creates the form of type `T`: its schema, and a check that a value deserialises to it.
     #[must_use]
     pub fn for_type<T: DeserializeOwned + JsonSchema>() -> Self {
-        Self::with_check(&T::schema_name(), schema_for!(T).into(), |value| {
+        Self::new(T::schema_name(), schema_for!(T).into(), |value| {
             // Tracking the place costs an allocation per name, so it is done only after a failure.
             let parsed = T::deserialize(&value).map(drop);
             let placed = |_| serde_path_to_error::deserialize::<_, T>(&value).map(drop);
-            parsed.or_else(placed).map_err(|error| Misfit::of_type(&error))
+            parsed.or_else(placed).map_err(|error| error.to_string())
         })
     }
 
@@ -44,16 +43,8 @@ impl OutputFormat {
         schema: Value,
         check: impl Fn(Value) -> Result<(), String> + Send + Sync + 'static,
     ) -> Self {
-        Self::with_check(&name.into(), schema, move |value| check(value).map_err(Misfit::Check))
-    }
-
-    fn with_check(
-        name: &str,
-        schema: Value,
-        check: impl Fn(Value) -> Result<(), Misfit> + Send + Sync + 'static,
-    ) -> Self {
         let allowed = |character: &char| character.is_ascii_alphanumeric() || matches!(character, '_' | '-');
-        let name: String = name.chars().filter(allowed).take(64).collect();
+        let name: String = name.into().chars().filter(allowed).take(64).collect();
         let wrapped = schema.get("properties").is_none();
         let schema = if wrapped { in_object(schema) } else { schema };
         Self {
@@ -73,31 +64,21 @@ impl OutputFormat {
     /// # Errors
     /// The reason why no value fits, as text for the model. It can quote the answer.
     pub fn parse(&self, answer: &str) -> Result<Value, String> {
-        self.value_in(answer).map_err(|misfit| misfit.for_model())
-    }
-
-    /// Returns the value of an answer, or the reason why none fits.
-    pub(crate) fn value_in(&self, answer: &str) -> Result<Value, Misfit> {
         let (mut misfit, mut no_json) = (None, None);
         for text in candidates(answer) {
             match serde_json::from_str(text).map(|value| self.fitting(value)) {
                 Ok(Ok(value)) => return Ok(value),
-                Ok(Err(error)) => misfit = misfit.or(Some(error)),
+                Ok(Err(problem)) => misfit = misfit.or(Some(problem)),
                 Err(error) => no_json = Some(error),
             }
         }
         // Of texts that are no JSON, the last one is the least likely to be prose.
-        let no_json = || no_json.as_ref().map(Misfit::of_syntax);
-        Err(misfit.or_else(no_json).unwrap_or_else(|| Misfit::Syntax("it is no JSON".into())))
-    }
-
-    /// Returns the schema of the object around the value.
-    pub(crate) fn schema(&self) -> &Value {
-        &self.schema
+        let no_json = || no_json.map(|error| format!("it is no JSON: {error}"));
+        Err(misfit.or_else(no_json).unwrap_or_else(|| "it is no JSON".into()))
     }
 
     /// Returns the value of this form that a JSON value is or wraps.
-    fn fitting(&self, value: Value) -> Result<Value, Misfit> {
+    fn fitting(&self, value: Value) -> Result<Value, String> {
         let unwrapped = self.unwrapped(&value);
         let is_within = self.wrapped && unwrapped.is_some();
         let inner = unwrapped.unwrap_or_else(|| value.clone());
@@ -105,8 +86,8 @@ impl OutputFormat {
             Ok(()) => Ok(inner),
             // If the form is only prompted, models leave out the object around the value.
             Err(_) if self.wrapped && (self.check)(value.clone()).is_ok() => Ok(value),
-            Err(misfit) if is_within => Err(misfit.within("value")),
-            Err(misfit) => Err(misfit),
+            Err(problem) if is_within => Err(format!("in `value`: {problem}")),
+            Err(problem) => Err(problem),
         }
     }
 
@@ -371,7 +352,14 @@ mod tests {
         let problem = city.parse("Well: {\"name\": \"Oslo\",}").unwrap_err();
         assert!(problem.starts_with("it is no JSON: trailing comma"), "{problem}");
         assert!(city.parse("Oslo").unwrap_err().starts_with("it is no JSON"));
-        assert_eq!(city.parse("{}").unwrap_err(), "missing field `name`");
+        let people = OutputFormat::for_type::<Vec<Person>>();
+        for (person, problem) in [
+            (r#"{"title": 5}"#, "in `value`: [0].title: invalid type: integer `5`, expected a string"),
+            (r#"{"title": "Dr", "age": -1}"#, "in `value`: [0].age: invalid value: integer `-1`, expected u32"),
+            ("{}", "in `value`: [0]: missing field `title`"),
+        ] {
+            assert_eq!(people.parse(&format!(r#"{{"value": [{person}]}}"#)).unwrap_err(), problem);
+        }
         assert_eq!(OutputFormat::new("the city!", json!({}), |_| Ok(())).name, "thecity");
         assert_eq!(OutputFormat::new("…", json!({}), |_| Ok(())).name, "answer");
     }

@@ -4,7 +4,6 @@ mod advisor;
 mod entity;
 mod format;
 mod json_text;
-mod misfit;
 mod partial_json;
 mod strict;
 

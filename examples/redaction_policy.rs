@@ -24,8 +24,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         // The policy that is added last is nearest to the model and acts first.
         .advisor(ReplaceText::new([("Mallory", "[name]")]))
         .advisor(ReplaceText::for_pattern(r"\b\d{3}-\d{4}\b", "[phone]")?)
-        .advisor(BlockPolicy::new(ModelJudge::new(judging)).with_name("harm"))
-        .advisor(BlockPolicy::new(no_deletes).with_name("no-deletes"))
+        .advisor(BlockPolicy { name: "harm".into(), ..BlockPolicy::new(ModelJudge::new(judging)) })
+        .advisor(BlockPolicy { name: "no-deletes".into(), ..BlockPolicy::new(no_deletes) })
         .tool(FnTool::new(look_up, |_: Value| async { Ok("on its way") }))
         .tool(FnTool::new(delete, |_: Value| async { Ok("this never runs") }))
         .build()?;

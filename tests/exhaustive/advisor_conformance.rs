@@ -79,7 +79,10 @@ fn of_the_workspace() -> Vec<(&'static str, Subject)> {
         ),
         (
             "a policy over texts",
-            Subject::new(|| judges(|_| Verdict::Allow).with_kinds([BlockKind::Text, BlockKind::Reasoning]))
+            Subject::new(|| BlockPolicy {
+                kinds: vec![BlockKind::Text, BlockKind::Reasoning],
+                ..judges(|_| Verdict::Allow)
+            })
                 .with_declared([HoldsBackBlocks]),
         ),
         ("an observer of blocks", Subject::new(|| ObserveBlocks::new(|_| Looks))),

@@ -64,7 +64,8 @@ async fn unjudged() {
             _ => std::future::pending().await,
         }
     };
-    let policy = BlockPolicy::new(judge).with_name("no-deletes").with_on_failure(OnFailure::Allow);
+    let name = "no-deletes".into();
+    let policy = BlockPolicy { name, on_failure: OnFailure::Allow, ..BlockPolicy::new(judge) };
     let arguments = json!({"query": said("the model")}).to_string();
     let calls = ["c1", "c2", "c3"].map(|id| (id, "delete", arguments.as_str()));
     let client = ChatClient::builder(ScriptedModel::new([Answer::from_calls(calls)])).advisor(policy);

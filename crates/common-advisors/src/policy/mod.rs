@@ -65,7 +65,7 @@
 //! - The last `Completed` has the user's words as the caller gave them, in its transcript. Mask them before `.user(…)` if
 //!   its reader must not see them.
 //! - A word that is cut in two by a block of another kind is not found. Citations, media and opaque blocks need a judge:
-//!   [`BlockPolicy::with_kinds`].
+//!   [`BlockPolicy::kinds`].
 //! - A block that changes loses its provider data, such as the signature of a reasoning.
 
 mod blocks;
@@ -75,7 +75,7 @@ mod observe;
 mod replace;
 mod search;
 
-pub use blocks::{BlockPolicy, Denial, DenialCause, Denials, OnDeny, OnFailure};
+pub use blocks::{BlockPolicy, Denial, DenialCause, Denials, OnFailure};
 pub use guard::{Guard, InputGuard, OutputGuard};
 pub use judge::model_judge::ModelJudge;
 pub use judge::{Judge, PendingBlock, Verdict};

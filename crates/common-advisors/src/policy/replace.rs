@@ -1,17 +1,14 @@
 //! `ReplaceText`: the advisor that replaces words or matches.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
+use crate::policy::search::Found;
+use crate::policy::search::pattern::PatternSearch;
+use crate::policy::search::words::{LetterCase, Words};
 use advisor_core::{
     AdvisorChain, AdvisorInfo, AdvisorRole, BlockKind, ChatRequest, ChunkStream, HoldBack, PendingText,
     Phase, Placement, Result, StreamAdvisor, async_trait,
 };
-use regex::Regex;
-
-use crate::policy::search::Found;
-use crate::policy::search::pattern::{PatternSearch, syntax};
-use crate::policy::search::words::{LetterCase, Words};
 
 /// Replaces words, or the matches of a pattern, in the text of an answer while it streams.
 ///
@@ -82,15 +79,14 @@ impl ReplaceText {
 
     /// Creates a policy that replaces each match of a regular expression.
     ///
-    /// The pattern and the replacement, such as `$1`, have the syntax of the crate `regex`. Text that may belong to a
-    /// match is held back, so matches must have a longest length: `\d{1,20}` is possible, `\d+` is not. In this
+    /// The pattern has the syntax of the crate `regex`. Text that may belong to a match is held back, so matches must have a longest length: `\d{1,20}` is possible, `\d+` is not. In this
     /// length, `[0-9]` counts as one byte. `\d` counts as four, since it matches the digits of all scripts.
     ///
     /// # Errors
     /// Of kind [`Configuration`](advisor_core::ErrorKind::Configuration) for a pattern that is invalid, matches an empty text, or can match more than 64 KiB.
     pub fn for_pattern(pattern: &str, replacement: impl Into<String>) -> Result<Self> {
-        let pattern = PatternReplacement::new(pattern, replacement.into())?;
-        Ok(Self::with_replacement(Replacement::Pattern(pattern)))
+        let (search, replacement) = (PatternSearch::new(pattern)?, replacement.into().into());
+        Ok(Self::with_replacement(Replacement::Pattern(PatternReplacement { search, replacement })))
     }
 
     fn with_replacement(replacement: Replacement) -> Self {
@@ -115,8 +111,8 @@ impl ReplaceText {
 impl Replacement {
     fn hold_back(&self) -> HoldBack {
         HoldBack::Bytes(match self {
-            Self::Words(words) => words.hold_back(),
-            Self::Pattern(pattern) => pattern.hold_back(),
+            Self::Words(words) => words.search.hold_back(),
+            Self::Pattern(pattern) => pattern.search.hold_back(),
         })
     }
 
@@ -149,31 +145,18 @@ impl StreamAdvisor for ReplaceText {
 #[derive(Debug, Clone)]
 struct PatternReplacement {
     search: PatternSearch,
-    replacement: Arc<Template>,
+    replacement: Arc<str>,
 }
 
 impl PatternReplacement {
-    fn new(pattern: &str, replacement: String) -> Result<Self> {
-        let search = PatternSearch::new(pattern)?;
-        Ok(Self { search, replacement: Template::new(replacement, pattern)?.into() })
-    }
-
-    /// Returns the bytes of the longest match. More is never held back.
-    fn hold_back(&self) -> usize {
-        self.search.hold_back()
-    }
-
     /// Replaces the decided matches in a text. Only a possible beginning of a match is left.
     fn replace(&mut self, text: &mut PendingText<'_>) {
         loop {
             match self.search.find((&*text).into()) {
                 Found::Match(place) => {
-                    let before = self.search.before(text, place.start);
-                    let matched = text.get(place.start..).unwrap_or_default();
-                    let replacement = self.replacement.expand(before, self.search.decisive(matched));
                     self.search.forget(text.get(..place.end).unwrap_or_default());
                     text.pass(place.start);
-                    text.replace(place.len(), &replacement);
+                    text.replace(place.len(), &self.replacement);
                 }
                 Found::Nothing(until) => {
                     self.search.forget(text.get(..until).unwrap_or_default());
@@ -181,39 +164,6 @@ impl PatternReplacement {
                 }
             }
         }
-    }
-}
-
-/// The replacement of a match.
-#[derive(Debug)]
-enum Template {
-    /// The same text for each match.
-    Text(String),
-    /// A text that refers to groups of the match, such as `$1`.
-    Groups(String, Regex),
-}
-
-impl Template {
-    fn new(text: String, pattern: &str) -> Result<Self> {
-        Ok(if text.contains('$') {
-            Self::Groups(text, Regex::new(pattern).map_err(syntax)?)
-        } else {
-            Self::Text(text)
-        })
-    }
-
-    /// Returns the replacement of the match at the beginning of `text`, which follows the character `before`.
-    fn expand(&self, before: Option<char>, text: &str) -> Cow<'_, str> {
-        let (template, regex) = match self {
-            Self::Text(text) => return text.into(),
-            Self::Groups(template, regex) => (template, regex),
-        };
-        let searched: String = before.into_iter().chain(text.chars()).collect();
-        let mut expanded = String::new();
-        if let Some(found) = regex.captures_at(&searched, before.map_or(0, char::len_utf8)) {
-            found.expand(template, &mut expanded);
-        }
-        expanded.into()
     }
 }
 
@@ -229,11 +179,6 @@ impl WordReplacement {
     fn new(words: impl Iterator<Item = (String, String)>, case: LetterCase) -> Self {
         let (words, replacements): (Vec<_>, Vec<_>) = words.unzip();
         Self { search: Words::new(words.iter().map(String::as_str), case), replacements }
-    }
-
-    /// Returns more bytes than are ever held back.
-    fn hold_back(&self) -> usize {
-        self.search.hold_back()
     }
 
     /// Replaces the words in a text. Only a possible beginning of a word is left.

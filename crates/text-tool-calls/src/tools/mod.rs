@@ -109,7 +109,7 @@ impl TextTools {
 ///
 /// A form is given to the advisor ([`TextToolCalls::with_form`](crate::TextToolCalls::with_form)), and again to the tools
 /// of a segment handler ([`TextTools::with_form`]). A `BlockPolicy` holds back a call with its content: limit it to
-/// other tools (`BlockPolicy::with_tools`) to see the content while it is generated.
+/// other tools (`BlockPolicy::tools`) to see the content while it is generated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolForm {
     pub(crate) tool: Text,

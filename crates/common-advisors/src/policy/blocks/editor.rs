@@ -5,14 +5,13 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use advisor_core::{
-    Block, BlockContent, BlockId, ChatRequest, ChatResponse, Chunk, ChunkEditor, EditedChunks, Error,
-    FinishReason, Result,
+    Block, BlockContent, BlockId, ChatRequest, ChatResponse, Chunk, ChunkEditor, EditedChunks, Error, Result,
 };
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt, StreamExt};
 
-use super::{BlockPolicy, Denial, DenialCause, Denials, OnDeny, OnFailure};
+use super::{BlockPolicy, Denial, DenialCause, Denials, OnFailure};
 use crate::policy::judge::{PendingBlock, Verdict};
 
 /// Holds back the judged blocks of one answer.
@@ -35,9 +34,8 @@ struct HeldBlock {
 
 enum Stage {
     Open,
-    /// Complete, and waiting for a judge.
+    /// Complete; its judge waits or works.
     Complete(Block),
-    Judging(Block),
     Judged(Block, Result<Verdict>),
 }
 
@@ -91,14 +89,11 @@ impl PolicyEditor {
     }
 
     fn start_judging(&mut self) {
-        while self.judging.len() < self.policy.concurrency
+        while self.judging.len() < self.policy.concurrency.max(1)
             && let Some(id) = self.complete.pop_front()
         {
-            let Some(held) = self.held.get_mut(&id) else { continue };
-            if let Stage::Complete(block) = &held.stage {
-                let block = block.clone();
+            if let Some(HeldBlock { stage: Stage::Complete(block), .. }) = self.held.get(&id) {
                 let pending = PendingBlock::new(id, block.clone(), self.request.clone());
-                held.stage = Stage::Judging(block);
                 let verdict = Arc::clone(&self.policy).verdict(pending);
                 self.judging.push(async move { (id, verdict.await) }.boxed());
             }
@@ -107,7 +102,7 @@ impl PolicyEditor {
 
     fn note(&mut self, id: BlockId, outcome: Result<Verdict>) {
         if let Some(held) = self.held.get_mut(&id)
-            && let Stage::Judging(block) = &held.stage
+            && let Stage::Complete(block) = &held.stage
         {
             held.stage = Stage::Judged(block.clone(), outcome);
         }
@@ -131,7 +126,10 @@ impl PolicyEditor {
         match outcome {
             Ok(Verdict::Allow) => chunks.into_iter().for_each(|chunk| out.push(chunk)),
             Ok(Verdict::Replace(blocks)) => replace(id, &block, blocks, out),
-            Ok(Verdict::EndAnswer(reason)) => self.end_answer(reason, out),
+            Ok(Verdict::EndAnswer(reason)) => {
+                out.end_answer(reason);
+                self.stop();
+            }
             Ok(Verdict::Deny { explanation }) => {
                 self.deny(id, &block, DenialCause::Verdict { explanation }, out);
             }
@@ -163,19 +161,8 @@ impl PolicyEditor {
     fn deny(&mut self, id: BlockId, block: &Block, cause: DenialCause, out: &mut EditedChunks<'_>) {
         let tool = block.as_tool_call().map(|call| call.name.clone());
         let denial = Denial { policy: self.policy.name.clone(), block: id, kind: block.kind(), tool, cause };
-        let text = (self.policy.denial_text)(&denial);
-        if !text.is_empty() {
-            replace(id, block, vec![Block::text(text)], out);
-        }
+        replace(id, block, vec![Block::text(denial.text())], out);
         self.request.turn.extensions().update(|denials: &mut Denials| denials.0.push(denial));
-        if self.policy.on_deny == OnDeny::EndAnswer {
-            self.end_answer(FinishReason::ContentFilter, out);
-        }
-    }
-
-    fn end_answer(&mut self, reason: FinishReason, out: &mut EditedChunks<'_>) {
-        out.end_answer(reason);
-        self.stop();
     }
 
     /// Drops everything that is held back, and the judges.

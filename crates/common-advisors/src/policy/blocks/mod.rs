@@ -20,7 +20,8 @@ use crate::policy::judge::{Judge, PendingBlock, Verdict};
 
 /// Holds back each block of chosen kinds until a judge has decided about it: tool calls by default.
 ///
-/// A denied call becomes a text. The tool loop never runs it, and memory stores the text. A model that should see an
+/// A denied call becomes a text; a judge that wants another one replaces the block by it ([`Verdict::Replace`]). The tool
+/// loop never runs a denied call, and memory stores the text. A model that should see an
 /// error result and try something else needs a hook of the tool loop in place of a policy.
 ///
 /// Its position is [`Phase::ModelCall`], inside memory. Of several policies, the one added last is nearest to the
@@ -60,22 +61,31 @@ use crate::policy::judge::{Judge, PendingBlock, Verdict};
 /// ```
 #[must_use]
 #[derive(Clone)]
+#[allow(clippy::exhaustive_structs, reason = "callers write it with `..BlockPolicy::new(…)`")]
 pub struct BlockPolicy {
-    name: Text,
-    judge: Arc<dyn Judge>,
-    kinds: Vec<BlockKind>,
-    /// The tools whose calls are judged; `None`: all.
-    tools: Option<Vec<Text>>,
-    timeout: Option<Duration>,
-    concurrency: usize,
-    on_failure: OnFailure,
-    on_deny: OnDeny,
-    denial_text: Arc<dyn Fn(&Denial) -> String + Send + Sync>,
+    /// The name that [`explain`](AdvisorChain::explain) and [`Denial::policy`] show.
+    pub name: Text,
+    /// The judge.
+    pub judge: Arc<dyn Judge>,
+    /// The kinds of blocks that are judged, and held back until then.
+    pub kinds: Vec<BlockKind>,
+    /// The tools whose calls are judged; `None`: all. Calls of other tools stream on.
+    pub tools: Option<Vec<Text>>,
+    /// The time limit of each verdict; `None`: no limit. A limit needs a tokio runtime with time.
+    ///
+    /// A judge makes progress only while the stream is polled. If the first poll after the limit is more than a second
+    /// late, the time starts again. So there is no limit for a consumer that polls less often than the timeout: its
+    /// block stays held back until the verdict.
+    pub timeout: Option<Duration>,
+    /// The number of blocks of an answer that are judged at a time; 0 counts as 1.
+    pub concurrency: usize,
+    /// The result of a judge that gives no verdict.
+    pub on_failure: OnFailure,
 }
 
 impl BlockPolicy {
     /// Creates a policy for tool calls. At most 8 blocks of an answer are judged at a time, each for at most 30
-    /// seconds.
+    /// seconds. Its other settings are fields: `BlockPolicy { timeout: None, ..BlockPolicy::new(judge) }`.
     pub fn new(judge: impl Judge) -> Self {
         Self {
             name: "block-policy".into(),
@@ -85,53 +95,7 @@ impl BlockPolicy {
             timeout: Some(Duration::from_secs(30)),
             concurrency: 8,
             on_failure: OnFailure::default(),
-            on_deny: OnDeny::default(),
-            denial_text: Arc::new(Denial::default_text),
         }
-    }
-
-    /// Sets the name that [`explain`](AdvisorChain::explain) and [`Denial::policy`] show.
-    pub fn with_name(self, name: impl Into<Text>) -> Self {
-        Self { name: name.into(), ..self }
-    }
-
-    /// Sets the kinds of blocks that are judged, and held back until then.
-    pub fn with_kinds(self, kinds: impl IntoIterator<Item = BlockKind>) -> Self {
-        Self { kinds: kinds.into_iter().collect(), ..self }
-    }
-
-    /// Limits the judged calls to those of these tools. Calls of other tools stream on.
-    pub fn with_tools<T: Into<Text>>(self, tools: impl IntoIterator<Item = T>) -> Self {
-        Self { tools: Some(tools.into_iter().map(Into::into).collect()), ..self }
-    }
-
-    /// Sets the time limit of each verdict; `None`: no limit. A limit needs a tokio runtime with time.
-    ///
-    /// A judge makes progress only while the stream is polled. If the first poll after the limit is more than a second
-    /// late, the time starts again. So there is no limit for a consumer that polls less often than the timeout: its
-    /// block stays held back until the verdict.
-    pub fn with_timeout(self, timeout: impl Into<Option<Duration>>) -> Self {
-        Self { timeout: timeout.into(), ..self }
-    }
-
-    /// Sets the number of blocks of an answer that are judged at a time, at least one.
-    pub fn with_concurrency(self, concurrency: usize) -> Self {
-        Self { concurrency: concurrency.max(1), ..self }
-    }
-
-    /// Sets the result of a judge that gives no verdict.
-    pub fn with_on_failure(self, on_failure: OnFailure) -> Self {
-        Self { on_failure, ..self }
-    }
-
-    /// Sets the result of a denied block.
-    pub fn with_on_deny(self, on_deny: OnDeny) -> Self {
-        Self { on_deny, ..self }
-    }
-
-    /// Sets the text that takes the place of a denied block. An empty text leaves nothing in its place.
-    pub fn with_denial_text(self, text: impl Fn(&Denial) -> String + Send + Sync + 'static) -> Self {
-        Self { denial_text: Arc::new(text), ..self }
     }
 
     /// Checks whether a block that opens like this is judged.
@@ -180,7 +144,6 @@ impl fmt::Debug for BlockPolicy {
             .field("timeout", &self.timeout)
             .field("concurrency", &self.concurrency)
             .field("on_failure", &self.on_failure)
-            .field("on_deny", &self.on_deny)
             .finish_non_exhaustive()
     }
 }
@@ -212,22 +175,6 @@ pub enum OnFailure {
     Allow,
     /// The answer fails with the judge's error.
     Fail,
-}
-
-/// The result of a denied block.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum OnDeny {
-    /// The denial text takes the place of the block, and the answer goes on.
-    #[default]
-    Continue,
-    /// The answer ends after the denial text, with
-    /// [`ContentFilter`](advisor_core::FinishReason::ContentFilter). Judges of later blocks are dropped, and those
-    /// that wait are not called. No call of the answer runs.
-    ///
-    /// Text that streamed while the judge worked stays in it. The response lacks its id, its model and its token
-    /// counts if the model has not ended: they come last.
-    EndAnswer,
 }
 
 /// The denied blocks of a turn, in the order in which they were left out. An extension of the turn.
@@ -291,10 +238,8 @@ pub enum DenialCause {
 }
 
 impl Denial {
-    /// Returns the default text in place of the block.
-    ///
-    /// [`BlockPolicy::with_denial_text`](crate::policy::BlockPolicy::with_denial_text) sets another one.
-    fn default_text(&self) -> String {
+    /// Returns the text in place of the block.
+    fn text(&self) -> String {
         let what = match (&self.tool, self.kind) {
             (Some(tool), _) => format!("The call of `{tool}`"),
             (None, BlockKind::Reasoning) => "A part of the reasoning".to_owned(),

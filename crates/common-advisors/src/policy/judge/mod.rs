@@ -89,8 +89,6 @@ pub enum Verdict {
     Replace(Vec<Block>),
     /// The answer ends without the block, for this reason. Text that streamed while the judge worked stays in it.
     ///
-    /// For an end with a closing text, deny the block under [`OnDeny::EndAnswer`](crate::policy::OnDeny::EndAnswer).
-    ///
     /// The response lacks its id, its model and its token counts if the model has not ended: they come last.
     ///
     /// Calls that were emitted earlier run unless the reason [vetoes](FinishReason::vetoes_calls) them, as

@@ -61,24 +61,13 @@ impl PatternSearch {
     pub(crate) fn forget(&mut self, front: &str) {
         self.search.forget(front);
     }
-
-    /// Returns the last character before this byte of the text.
-    pub(crate) fn before(&self, text: &str, at: usize) -> Option<char> {
-        self.search.before(text, at)
-    }
-
-    /// Returns the front of a text that decides about a match at its beginning: as much as the longest match, and the
-    /// character after it.
-    pub(crate) fn decisive<'t>(&self, text: &'t str) -> &'t str {
-        text.get(..text.floor_char_boundary(self.longest + char::MAX.len_utf8())).unwrap_or_default()
-    }
 }
 
 /// The maximum number of bytes of a match.
 const LONGEST: usize = 64 << 10;
 
 /// Returns the error of a library about a pattern.
-pub(crate) fn syntax(error: impl std::error::Error) -> Error {
+fn syntax(error: impl std::error::Error) -> Error {
     Error::configuration(format!("not a regular expression: {error}"))
 }
 

@@ -95,7 +95,7 @@ impl Search {
     }
 
     /// Returns the last character before this byte of the pending text.
-    pub(super) fn before(&self, text: &str, at: usize) -> Option<char> {
+    fn before(&self, text: &str, at: usize) -> Option<char> {
         text.get(..at).and_then(|front| front.chars().next_back()).or(self.before)
     }
 

@@ -7,9 +7,7 @@ use advisor_core::{
     ErrorKind, FallbackModel, FinishReason, Media, Opaque, ProviderData, StreamAdvisor, ToolCallDelta, Usage,
 };
 use advisor_testkit::{Answer, Gate, Journal, ScriptedModel};
-use common_advisors::policy::{
-    BlockPolicy, Denial, DenialCause, Denials, OnDeny, PendingBlock, ReplaceText, Verdict,
-};
+use common_advisors::policy::{BlockPolicy, DenialCause, Denials, PendingBlock, ReplaceText, Verdict};
 use futures::{FutureExt, StreamExt};
 use serde_json::json;
 
@@ -263,7 +261,7 @@ async fn law_s4_judged_in_parallel_emitted_in_order() {
 async fn law_r1_judges_at_a_time_are_bounded() {
     let gates = ["a", "b", "c"].map(|name| (name, Gate::new()));
     let journal = Journal::new();
-    let policy = waiting(&journal, &gates).with_concurrency(2);
+    let policy = BlockPolicy { concurrency: 2, ..waiting(&journal, &gates) };
     let answer = Answer::from_calls([("c1", "a", "{}"), ("c2", "b", "{}"), ("c3", "c", "{}")]);
     let mut stream =
         chain(ScriptedModel::new([answer]), [Arc::new(policy) as _]).next_stream(request()).await.unwrap();
@@ -276,77 +274,56 @@ async fn law_r1_judges_at_a_time_are_bounded() {
     journal.assert_order(&["judge.end a", "judge.begin c", "judge.end c"]);
 }
 
-/// The first denial ends the answer: the judges of later calls and the model are dropped, and no call runs.
+/// A verdict that ends the answer: the judges of later calls and the model are dropped, and no call runs.
 #[tokio::test]
-async fn law_r2_first_denial_ends_the_answer() {
-    for ends in [Ends::OnDeny, Ends::Verdict(FinishReason::Refusal)] {
-        let (journal, gate) = (Journal::new(), Gate::new());
-        let policy = ending(&ends, &journal, &gate);
-        let answer = Answer::new()
-            .call("c1", "a", "{}")
-            .call("c2", "b", "{}")
-            .call("c3", "c", "{}")
-            .delta(end_of_call(0))
-            .delta(end_of_call(1))
-            .delta(end_of_call(2))
-            .text("Meanwhile.")
-            .hang();
-        let chain = chain(ScriptedModel::new([answer]).with_journal(&journal), [Arc::new(policy) as _]);
-        let request = request();
-        let turn = Arc::clone(&request.turn);
-        let mut stream = chain.next_stream(request).await.unwrap();
-        let mut chunks = Vec::new();
-        while let Some(Some(chunk)) = stream.next().now_or_never() {
-            chunks.push(chunk);
-        }
-        journal.assert_count("judge.begin *", 3);
-        gate.release();
-        let run = read(futures::stream::iter(chunks).chain(stream), &turn).await;
-        let (blocks, reason) = match ends {
-            Ends::OnDeny => {
-                let blocks = vec!["(a {})", "[The call of `b` was denied.]", "Meanwhile."];
-                (blocks, FinishReason::ContentFilter)
-            }
-            Ends::Verdict(reason) => (vec!["(a {})", "Meanwhile."], reason),
-        };
-        assert_eq!(run.blocks(), blocks);
-        assert_eq!(run.response().finish().reason, reason);
-        assert!(reason.vetoes_calls());
-        journal.assert_order(&["judge.end b", "judge.drop c"]);
-        journal.assert_count("model.drop r1", 1);
+async fn law_r2_last_verdict_drops_judges_and_model() {
+    let (journal, gate) = (Journal::new(), Gate::new());
+    let policy = ending(&journal, &gate);
+    let answer = Answer::new()
+        .call("c1", "a", "{}")
+        .call("c2", "b", "{}")
+        .call("c3", "c", "{}")
+        .delta(end_of_call(0))
+        .delta(end_of_call(1))
+        .delta(end_of_call(2))
+        .text("Meanwhile.")
+        .hang();
+    let chain = chain(ScriptedModel::new([answer]).with_journal(&journal), [Arc::new(policy) as _]);
+    let request = request();
+    let turn = Arc::clone(&request.turn);
+    let mut stream = chain.next_stream(request).await.unwrap();
+    let mut chunks = Vec::new();
+    while let Some(Some(chunk)) = stream.next().now_or_never() {
+        chunks.push(chunk);
     }
-}
-
-/// How a policy ends an answer.
-enum Ends {
-    OnDeny,
-    Verdict(FinishReason),
+    journal.assert_count("judge.begin *", 3);
+    gate.release();
+    let run = read(futures::stream::iter(chunks).chain(stream), &turn).await;
+    assert_eq!(run.blocks(), ["(a {})", "Meanwhile."]);
+    assert_eq!(run.response().finish().reason, FinishReason::Refusal);
+    journal.assert_order(&["judge.end b", "judge.drop c"]);
+    journal.assert_count("model.drop r1", 1);
 }
 
 /// A policy that allows `a`, ends the answer at `b` once the gate is released, and never decides about others.
-fn ending(ends: &Ends, journal: &Journal, gate: &Gate) -> BlockPolicy {
-    let verdict = match ends {
-        Ends::OnDeny => Verdict::deny(""),
-        Ends::Verdict(reason) => Verdict::EndAnswer(reason.clone()),
-    };
+fn ending(journal: &Journal, gate: &Gate) -> BlockPolicy {
     let (journal, gate) = (journal.clone(), gate.clone());
-    let judge = move |pending: PendingBlock| {
-        let (gate, verdict) = (gate.clone(), verdict.clone());
+    BlockPolicy::new(move |pending: PendingBlock| {
+        let gate = gate.clone();
         let mut working = Working::begin(&journal, &pending);
         async move {
             let verdict = match working.name.as_str() {
                 "a" => Verdict::Allow,
                 "b" => {
                     gate.pass().await;
-                    verdict
+                    Verdict::EndAnswer(FinishReason::Refusal)
                 }
                 _ => std::future::pending().await,
             };
             working.end();
             Ok(verdict)
         }
-    };
-    BlockPolicy::new(judge).with_on_deny(OnDeny::EndAnswer)
+    })
 }
 
 #[tokio::test]
@@ -430,24 +407,17 @@ async fn law_s4_void_attempt_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn denial_text_can_be_replaced() {
-    let answer = || Answer::from_calls([("c1", "delete", "{}")]);
-    let deny = |explanation: &'static str| judged(move |_| Verdict::deny(explanation));
-    let custom = |denial: &Denial| format!("No {}!", denial.tool.as_deref().unwrap_or_default());
-    for (policy, expected) in [
-        (deny("Ask first."), "[The call of `delete` was denied: Ask first.]"),
-        (deny(""), "[The call of `delete` was denied.]"),
-        (deny(" "), "[The call of `delete` was denied.]"),
-        (deny("Ask first.").with_denial_text(custom), "No delete!"),
+async fn denial_text_has_the_reason() {
+    for (explanation, expected) in [
+        ("Ask first.", "[The call of `delete` was denied: Ask first.]"),
+        ("", "[The call of `delete` was denied.]"),
+        (" ", "[The call of `delete` was denied.]"),
     ] {
-        let run = run(answer(), vec![Arc::new(policy)]).await;
+        let policy = judged(move |_| Verdict::deny(explanation));
+        let run = run(Answer::from_calls([("c1", "delete", "{}")]), vec![Arc::new(policy)]).await;
         assert_eq!(run.blocks(), [expected]);
+        assert_eq!(run.denials().0[0].cause, DenialCause::Verdict { explanation: explanation.into() });
     }
-    // Without a text nothing is left: an empty answer, which is no message.
-    let run = run(answer(), vec![Arc::new(deny("").with_denial_text(|_| String::new()))]).await;
-    assert_eq!(run.blocks(), [""; 0]);
-    assert_eq!(run.response().finish().reason, FinishReason::Stop);
-    assert_eq!(run.denials().0[0].cause, DenialCause::Verdict { explanation: "".into() });
 }
 
 /// Each answer has a new state, which is dropped at its end.
@@ -485,8 +455,9 @@ async fn any_kind_of_block_can_be_judged() {
         BlockContent::Text(text) if text.contains("Wait") => Verdict::deny(""),
         BlockContent::Opaque(_) | BlockContent::Media(_) | BlockContent::Reasoning(_) => Verdict::deny(""),
         _ => Verdict::Allow,
-    })
-    .with_kinds([BlockKind::Text, BlockKind::Reasoning, BlockKind::Opaque, BlockKind::Media]);
+    });
+    let kinds = vec![BlockKind::Text, BlockKind::Reasoning, BlockKind::Opaque, BlockKind::Media];
+    let policy = BlockPolicy { kinds, ..policy };
     let run = run(with_every_kind().finish(FinishReason::ToolCalls), vec![Arc::new(policy)]).await;
     assert_eq!(
         run.blocks(),
@@ -506,6 +477,7 @@ async fn any_kind_of_block_can_be_judged() {
 #[tokio::test]
 async fn calls_of_other_tools_are_not_judged() {
     let answer = Answer::from_calls([("c1", "read", "{}"), ("c2", "delete", "{}")]);
-    let run = run(answer, vec![Arc::new(judged(|_| Verdict::deny("")).with_tools(["delete"]))]).await;
+    let policy = BlockPolicy { tools: Some(vec!["delete".into()]), ..judged(|_| Verdict::deny("")) };
+    let run = run(answer, vec![Arc::new(policy)]).await;
     assert_eq!(run.blocks(), ["(read {})", "[The call of `delete` was denied.]"]);
 }

@@ -22,7 +22,13 @@ fn call(name: &str) -> Block {
 
 /// Replaces blocks with this content in short.
 fn replacing(kind: BlockKind, with: Vec<Block>) -> BlockPolicy {
-    judged(move |_| Verdict::Replace(with.clone())).with_kinds([kind])
+    BlockPolicy { kinds: vec![kind], ..judged(move |_| Verdict::Replace(with.clone())) }
+}
+
+/// A policy for texts.
+fn judged_texts(judge: impl Fn(&str) -> Verdict + Send + Sync + 'static) -> BlockPolicy {
+    let policy = judged(move |pending| judge(pending.block.as_text().unwrap()));
+    BlockPolicy { kinds: vec![BlockKind::Text], ..policy }
 }
 
 #[tokio::test]
@@ -57,13 +63,9 @@ async fn blocks_are_replaced_by_other_kinds() {
 #[tokio::test]
 async fn law_s3_replacements_of_replacements_have_ids() {
     let twice = || {
-        judged(|pending| match pending.block.as_text() {
-            Some(text) => {
-                Verdict::Replace(vec![Block::text(format!("{text}1")), Block::text(format!("{text}2"))])
-            }
-            None => Verdict::Allow,
+        judged_texts(|text| {
+            Verdict::Replace(vec![Block::text(format!("{text}1")), Block::text(format!("{text}2"))])
         })
-        .with_kinds([BlockKind::Text])
     };
     let answer = Answer::new().text("a").call("c1", "look", "{}").text("b").finish(FinishReason::ToolCalls);
     let run = run(answer, vec![Arc::new(twice()), Arc::new(twice())]).await;
@@ -74,11 +76,10 @@ async fn law_s3_replacements_of_replacements_have_ids() {
 #[tokio::test]
 async fn law_s4_replacement_stands_in_the_place_of_its_block() {
     let two = || replacing(BlockKind::ToolCall, vec![Block::text("one"), call("two")]);
-    let louder = judged(|pending| match pending.block.as_text() {
-        Some("one") => Verdict::Replace(vec![Block::text("ONE")]),
+    let louder = judged_texts(|text| match text {
+        "one" => Verdict::Replace(vec![Block::text("ONE")]),
         _ => Verdict::Allow,
-    })
-    .with_kinds([BlockKind::Text]);
+    });
     let run_two = run(answer(), vec![Arc::new(louder), Arc::new(two())]).await;
     assert_eq!(run_two.blocks(), ["<hm>", "Let me look.", "ONE", "(two {})"]);
     // A call in place of a call has its id, as its head says.
@@ -99,8 +100,8 @@ async fn policies_act_from_the_model_outwards() {
     let run_ba = of(vec![words("me", "us look"), words("look", "see")]).await;
     assert_eq!(run_ba.blocks(), ["<hm>", "Let us look see.", "(look {})"]);
     // A call of an inner policy is judged by the outer one; a denial text passes the outer policies.
-    let inner = replacing(BlockKind::ToolCall, vec![call("delete")]).with_name("inner");
-    let outer = denying(&["delete"]).with_name("outer");
+    let inner = replacing(BlockKind::ToolCall, vec![call("delete")]);
+    let outer = BlockPolicy { name: "outer".into(), ..denying(&["delete"]) };
     let shout = ReplaceText::for_words([("the call", "a try")], LetterCase::Ignore);
     let run = run(answer(), vec![Arc::new(shout), Arc::new(outer), Arc::new(inner)]).await;
     assert_eq!(run.blocks(), ["<hm>", "Let me look.", "[a try of `delete` was denied.]"]);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use advisor_core::{Chunk, Error, ErrorKind, FinishReason};
 use advisor_testkit::{Answer, Gate, Journal, ScriptedModel};
-use common_advisors::policy::{BlockPolicy, OnDeny, OnFailure, PendingBlock, Verdict};
+use common_advisors::policy::{BlockPolicy, OnFailure, PendingBlock, Verdict};
 use futures::{FutureExt, StreamExt};
 
 use crate::policy::blocks::common::{chain, end_of_call, read, request, run};
@@ -36,7 +36,7 @@ fn one_at_a_time(
             returns()
         }
     };
-    BlockPolicy::new(judge).with_concurrency(1)
+    BlockPolicy { concurrency: 1, ..BlockPolicy::new(judge) }
 }
 
 #[tokio::test]
@@ -70,18 +70,14 @@ async fn law_r2_judges_that_wait_are_not_called_after_an_error() {
 #[tokio::test]
 async fn law_r2_no_judge_is_called_after_the_last_verdict() {
     type Returns = fn() -> advisor_core::Result<Verdict>;
-    let ends: [(OnFailure, Returns); 4] = [
-        (OnFailure::Deny, || Ok(Verdict::deny(""))),
+    let ends: [(OnFailure, Returns); 2] = [
         (OnFailure::Deny, || Ok(Verdict::EndAnswer(FinishReason::Refusal))),
-        (OnFailure::Deny, || Err(Error::new(ErrorKind::Connection, "the judge cannot be reached"))),
         (OnFailure::Fail, || Err(Error::new(ErrorKind::Connection, "the judge cannot be reached"))),
     ];
     for (on_failure, returns) in ends {
         for is_whole in [true, false] {
             let (journal, gate) = (Journal::new(), Gate::new());
-            let policy = one_at_a_time(&journal, &gate, returns)
-                .with_on_failure(on_failure)
-                .with_on_deny(OnDeny::EndAnswer);
+            let policy = BlockPolicy { on_failure, ..one_at_a_time(&journal, &gate, returns) };
             let finished = |answer: Answer| answer.finish(FinishReason::ToolCalls);
             let answer = two_calls_then(if is_whole { finished } else { Answer::hang });
             let request = request();

@@ -3,7 +3,7 @@
 use advisor_core::ErrorKind;
 use common_advisors::policy::ReplaceText;
 use proptest::prelude::*;
-use regex::Regex;
+use regex::{NoExpand, Regex};
 
 use crate::policy::pieces::splits;
 use crate::policy::replace::common::replaced;
@@ -11,7 +11,7 @@ use crate::policy::replace::common::replaced;
 /// Checks that a text in any of these pieces is the same as with a replacement in the whole text.
 fn check<'t>(text: &'t str, pattern: &str, with: &str, splits: impl Iterator<Item = Vec<&'t str>>) {
     let policy = ReplaceText::for_pattern(pattern, with).unwrap();
-    let expected = Regex::new(pattern).unwrap().replace_all(text, with).into_owned();
+    let expected = Regex::new(pattern).unwrap().replace_all(text, NoExpand(with)).into_owned();
     for pieces in splits {
         assert_eq!(replaced(&policy, &pieces).whole, expected, "{pattern} {pieces:?}");
     }
@@ -22,8 +22,8 @@ fn law_s5_patterns_are_replaced_at_every_split() {
     for (text, pattern, with) in [
         ("call 55-0199", r"\b[0-9]{2}-[0-9]{4}\b", "[phone]"),
         ("x55-01999 55", r"\b\d{2}-\d{4}\b", "[phone]"),
-        ("a1b22c333d", r"\d{1,2}", "<$0>"),
-        ("aXbXcX", r"(?P<l>[a-c])X", "${l}."),
+        ("a1b22c333d", r"\d{1,2}", "$0"),
+        ("aXbXcX", r"[a-c]X", "."),
         ("aaaaaaa", "a{2,3}", "b"),
         ("abab ab", "(?:ab)?ab", "-"),
         ("é1é22é", r"é\d{1,2}", "e"),
@@ -45,21 +45,20 @@ fn decided(text: &str, regex: &Regex) -> String {
     let letters = ["", "a", "b", "c", "é", " ", "\n"];
     let continuations =
         letters.iter().flat_map(|first| letters.iter().map(move |second| [*first, *second].concat()));
-    let outputs =
-        continuations.map(|more| regex.replace_all(&(text.to_owned() + &more), "<$0>").into_owned());
+    let outputs = continuations.map(|more| regex.replace_all(&(text.to_owned() + &more), "<$0>").into_owned());
     let same = |one: String, other: String| {
         let same = one.chars().zip(other.chars()).take_while(|(one, other)| one == other);
         same.map(|(letter, _)| letter).collect()
     };
     let all: String = outputs.reduce(same).unwrap();
-    // A replacement without its end is that of matches with different lengths.
+    // A match without its end is that of matches with different lengths.
     let end = all.rfind('<').filter(|open| !all[*open..].contains('>')).unwrap_or(all.len());
-    all[..end].to_owned()
+    Regex::new("<[^>]*>").unwrap().replace_all(&all[..end], "<>").into_owned()
 }
 
 /// Checks that each piece emits all that is decided.
 fn check_hold_back(pieces: &[&str], pattern: &str) {
-    let (regex, policy) = (Regex::new(pattern).unwrap(), ReplaceText::for_pattern(pattern, "<$0>").unwrap());
+    let (regex, policy) = (Regex::new(pattern).unwrap(), ReplaceText::for_pattern(pattern, "<>").unwrap());
     let (mut received, mut emitted) = (String::new(), String::new());
     for (piece, shown) in pieces.iter().zip(replaced(&policy, pieces).pieces) {
         received.push_str(piece);
@@ -141,7 +140,7 @@ proptest! {
     ) {
         let pieces: Vec<_> = pieces.iter().map(String::as_str).filter(|piece| !piece.is_empty()).collect();
         let text = pieces.concat();
-        check(&text, pattern, "<$0>", std::iter::once(pieces.clone()));
+        check(&text, pattern, "<>", std::iter::once(pieces.clone()));
         check_hold_back(&pieces, pattern);
     }
 
@@ -155,8 +154,6 @@ proptest! {
         let pattern = if is_possible { pattern } else { format!("(?:{pattern})[ab]") };
         let pieces: Vec<_> = pieces.iter().map(String::as_str).filter(|piece| !piece.is_empty()).collect();
         let text = pieces.concat();
-        for with in ["#", "<$0>"] {
-            check(&text, &pattern, with, std::iter::once(pieces.clone()));
-        }
+        check(&text, &pattern, "#", std::iter::once(pieces.clone()));
     }
 }

@@ -16,7 +16,8 @@ use futures::StreamExt;
 fn documents() -> [Document; 3] {
     let document = |id: &str, title: &str, text: &str| {
         let url = format!("https://shop.example/{id}");
-        Document::new(id, text).with_title(title).with_url(url).with_metadata("language", "en")
+        let (title, url) = (Some(title.into()), Some(url.into()));
+        Document { title, url, ..Document::new(id, text).with_metadata("language", "en") }
     };
     [
         document(
@@ -44,7 +45,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
     let client = client(model.clone())
         .advisor(memory.clone())
-        .advisor(Retrieval::new(VectorRetriever::new(embeddings, store).with_limit(1)))
+        .advisor(Retrieval::new(VectorRetriever { limit: 1, ..VectorRetriever::new(embeddings, store) }))
         .build()?;
     println!("{}", client.explain());
 

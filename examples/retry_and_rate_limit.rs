@@ -20,7 +20,7 @@ async fn main() -> advisor_chain::Result<()> {
         Answer::from_text("Three."),
     ]);
     let client = client(model)
-        .advisor(Retry::new().with_backoff(Backoff { retries: 2, ..Backoff::default() }))
+        .advisor(Retry { backoff: Backoff { retries: 2, ..Backoff::default() } })
         .advisor(RateLimit::for_all().with_calls(2, Duration::from_secs(60)).with_concurrency(1))
         .build()?;
     println!("{}", client.explain());

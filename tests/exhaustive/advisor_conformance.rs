@@ -83,7 +83,7 @@ fn of_the_workspace() -> Vec<(&'static str, Subject)> {
                 kinds: vec![BlockKind::Text, BlockKind::Reasoning],
                 ..judges(|_| Verdict::Allow)
             })
-                .with_declared([HoldsBackBlocks]),
+            .with_declared([HoldsBackBlocks]),
         ),
         ("an observer of blocks", Subject::new(|| ObserveBlocks::new(|_| Looks))),
         (
@@ -296,7 +296,7 @@ fn documents() -> Retrieval {
 fn retry() -> Retry {
     let zero = Duration::ZERO;
     let at_once = Backoff { retries: 1, first: zero, longest: zero, max_retry_after: zero, seed: None };
-    Retry::new().with_backoff(at_once)
+    Retry { backoff: at_once }
 }
 
 /// The tools of a server in this process. Its tasks run on a separate runtime, since the suite counts the tasks of the test.

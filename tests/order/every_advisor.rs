@@ -50,7 +50,7 @@ const INNER: [Add; 15] = [
     |client| {
         let at_once =
             Backoff { retries: 1, first: Duration::ZERO, longest: Duration::ZERO, ..Backoff::default() };
-        client.advisor(Retry::new().with_backoff(at_once))
+        client.advisor(Retry { backoff: at_once })
     },
     |client| {
         client.advisor(RateLimit::for_all().with_calls(1_000, Duration::from_secs(1)).with_concurrency(1))

@@ -9,7 +9,7 @@ use super::{Base, Row, Touch};
 pub(super) fn rows() -> Vec<Row> {
     vec![
         Row::new("Budget", || Budget::for_each_tenant().with_tokens(1_000_000).ignoring_unknown_cost()),
-        Row::new("Retry", Retry::new).touching(Touch::Looks),
+        Row::new("Retry", Retry::default).touching(Touch::Looks),
         Row::new("RateLimit", || {
             RateLimit::for_each_tenant().with_calls(1_000, Duration::from_secs(1)).with_concurrency(8)
         }),

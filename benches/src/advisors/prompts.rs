@@ -26,8 +26,8 @@ pub(super) fn rows() -> Vec<Row> {
         Row::new("Retrieval", || {
             Retrieval::new(|_: Query| async {
                 Ok(vec![
-                    Document::new("hours", "The shop opens at nine.").with_title("Opening hours"),
-                    Document::new("returns", "Goods can be returned within 30 days.").with_title("Returns"),
+                    titled("Opening hours", Document::new("hours", "The shop opens at nine.")),
+                    titled("Returns", Document::new("returns", "Goods can be returned within 30 days.")),
                 ])
             })
         })
@@ -36,6 +36,10 @@ pub(super) fn rows() -> Vec<Row> {
         Row::new("PastTurns", || PastTurns::new(OneDirection, InMemoryVectors::new()))
             .touching(Touch::Works(30)),
     ]
+}
+
+fn titled(title: &str, document: Document) -> Document {
+    Document { title: Some(title.into()), ..document }
 }
 
 /// An embedding model without any work: all texts mean the same.

@@ -22,7 +22,7 @@
 
 use std::sync::Arc;
 
-use advisor_core::{Embedding, TurnId};
+use advisor_core::{Embedding, Text, TurnId};
 use common_advisors::retrieval::{Condition, Document, EmbeddedDocument, Filter, VectorError, VectorStore};
 use serde_json::json;
 
@@ -69,7 +69,7 @@ fn embedding(numbers: [f32; DIMENSIONS]) -> Embedding {
 }
 
 fn document(id: &str, numbers: [f32; DIMENSIONS]) -> EmbeddedDocument {
-    EmbeddedDocument::new(Document::new(id, format!("text of {id}")), embedding(numbers))
+    EmbeddedDocument { document: Document::new(id, format!("text of {id}")), embedding: embedding(numbers) }
 }
 
 fn with_metadata(
@@ -138,15 +138,14 @@ pub async fn limit_bounds_the_found_documents(store: Store) {
 pub async fn documents_survive_unchanged(store: Store) {
     let tenant = new_tenant();
     let plain = Document::new("plain ' \" % ä/🦀", "");
-    let mut full = Document::new("full", "Zeile 1\nZeile 2 \u{1F980} e\u{301} \\ '; --")
-        .with_title("T\"itle")
-        .with_url("https://example.org/?a=1&b=ü#c")
+    let full = Document::new("full", "Zeile 1\nZeile 2 \u{1F980} e\u{301} \\ '; --")
         .with_metadata("nested", json!({"list": [1, null, "x", {"deep": true}], "text": "ä"}))
         .with_metadata("", "a name without letters");
-    full.score = Some(9.0);
+    let (title, url) = (Some("T\"itle".into()), Some("https://example.org/?a=1&b=ü#c".into()));
+    let full = Document { title, url, score: Some(9.0), ..full };
     for (number, document) in [plain, full].into_iter().enumerate() {
         let numbers = if number == 0 { [1.0, 0.0, 0.0] } else { [0.0, 1.0, 0.0] };
-        let stored = EmbeddedDocument::new(document.clone(), embedding(numbers));
+        let stored = EmbeddedDocument { document: document.clone(), embedding: embedding(numbers) };
         store.upsert(&tenant, vec![stored]).await.unwrap();
         let found = store.search(&embedding(numbers), 1, &Filter::in_tenant(tenant.as_str())).await.unwrap();
         let score = found[0].score.unwrap();
@@ -233,8 +232,8 @@ pub async fn filters_compare_metadata(store: Store) {
         (all().with(one_of(vec![json!(["en"]), null.clone()])), &["c", "d"]),
         (all().with(not_english()), &["b", "c", "d", "e"]),
         (all().with_equal("year", 2020).with(not_english()), &["b"]),
-        (all().with_ids(["a", "e", "f"]), &["a", "e"]),
-        (all().with_ids([""; 0]), &[]),
+        (all().with(Condition::Ids(["a", "e", "f"].map(Text::from).into())), &["a", "e"]),
+        (all().with(Condition::Ids(Vec::new())), &[]),
     ];
     for (filter, expected) in cases {
         assert_eq!(found(&store, 9, &filter).await, expected, "{filter:?}");
@@ -259,7 +258,7 @@ pub async fn other_dimensions_are_refused_whole(store: Store) {
     let tenant = new_tenant();
     store.upsert(&tenant, vec![document("a", [1.0, 0.0, 0.0])]).await.unwrap();
     let short = || Embedding::new([1.0, 0.0]).unwrap();
-    let odd = EmbeddedDocument::new(Document::new("odd", "odd"), short());
+    let odd = EmbeddedDocument { document: Document::new("odd", "odd"), embedding: short() };
     let refused = store.upsert(&tenant, vec![document("b", [1.0, 0.0, 0.0]), odd]).await;
     assert!(
         matches!(refused, Err(VectorError::Dimensions { expected: DIMENSIONS, found: 2 })),

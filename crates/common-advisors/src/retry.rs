@@ -38,34 +38,23 @@ const ATTEMPTS_TIMEOUT: Duration = Duration::from_secs(120);
 /// # async fn main() -> advisor_core::Result<()> {
 /// let down = Answer::refused(Error::new(ErrorKind::Connection, "the network is down"));
 /// let model = ScriptedModel::new([down, Answer::from_text("Back again.")]);
-/// let retry = Retry::new().with_backoff(Backoff { retries: 3, ..Backoff::default() });
+/// let retry = Retry { backoff: Backoff { retries: 3, ..Backoff::default() } };
 /// let client = ChatClient::builder(model).advisor(retry).build()?;
 /// assert_eq!(client.prompt().user("Hello?").call().await?.text(), "Back again.");
 /// # Ok(()) }
 /// ```
 #[must_use]
 #[derive(Debug, Clone)]
+#[allow(clippy::exhaustive_structs, reason = "it has one setting")]
 pub struct Retry {
-    backoff: Backoff,
-}
-
-impl Retry {
-    /// Creates an advisor that asks once more. Two minutes after the first attempt, no further one begins, and a wait that
-    /// would end later is not begun. A running attempt is not interrupted.
-    pub fn new() -> Self {
-        Self { backoff: Backoff { retries: 1, ..Backoff::default() } }
-    }
-
-    /// Sets the number of further attempts, and the waits before them.
-    pub fn with_backoff(mut self, backoff: Backoff) -> Self {
-        self.backoff = backoff;
-        self
-    }
+    /// The number of further attempts, by default one, and the waits before them. Two minutes after the first attempt, no
+    /// further one begins, and a wait that would end later is not begun. A running attempt is not interrupted.
+    pub backoff: Backoff,
 }
 
 impl Default for Retry {
     fn default() -> Self {
-        Self::new()
+        Self { backoff: Backoff { retries: 1, ..Backoff::default() } }
     }
 }
 

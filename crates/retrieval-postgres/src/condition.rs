@@ -59,7 +59,7 @@ mod tests {
             .with_equal("a'b", "c'd")
             .with(Condition::OneOf("e".into(), vec!["f'".into()]))
             .with(Condition::NotEqual("g'".into(), 1.into()))
-            .with_ids(["h'"]);
+            .with(Condition::Ids(vec!["h'".into()]));
         let mut statement = Statement::default();
         assert_eq!(
             where_filter(&filter, &mut statement),

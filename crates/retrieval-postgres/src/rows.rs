@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     fn document(id: &str) -> EmbeddedDocument {
-        EmbeddedDocument::new(Document::new(id, "text"), Embedding::new([1.0]).unwrap())
+        EmbeddedDocument { document: Document::new(id, "text"), embedding: Embedding::new([1.0]).unwrap() }
     }
 
     #[test]

@@ -53,7 +53,8 @@ use crate::{Schema, SetupError};
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let store = PostgresVectors::connect("postgres://app@127.0.0.1/app", 2).await?;
 /// let document = Document::new("hours", "The shop opens at nine.").with_metadata("language", "en");
-/// store.upsert("acme", vec![EmbeddedDocument::new(document, Embedding::new([0.6, 0.8])?)]).await?;
+/// let embedding = Embedding::new([0.6, 0.8])?;
+/// store.upsert("acme", vec![EmbeddedDocument { document, embedding }]).await?;
 ///
 /// let filter = Filter::in_tenant("acme").with_equal("language", "en");
 /// let found = store.search(&Embedding::new([1.0, 0.0])?, 3, &filter).await?;

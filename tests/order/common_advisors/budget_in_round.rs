@@ -43,7 +43,7 @@ async fn law_t3_spent_budget_allows_one_last_answer_only() {
         let model = ScriptedModel::new([looks(200), refused(ErrorKind::Connection), says("Oslo", 200)]);
         let mut setting = Setting::new(&model, remembers, OnLimit::AnswerWithoutTools);
         let budget = Budget::for_each_turn().with_tokens(100);
-        setting.client = setting.client.advisor(Retry::new()).advisor(budget);
+        setting.client = setting.client.advisor(Retry::default()).advisor(budget);
         let client = setting.client.clone().build().unwrap();
         let error = client.prompt().user("How many?").conversation("c").entity::<u32>().await.unwrap_err();
         assert_eq!((error.kind(), model.calls()), (ErrorKind::InvalidOutput, 3), "{error}");

@@ -12,12 +12,8 @@ fn budget() -> Budget {
 }
 
 fn retry() -> Retry {
-    Retry::new().with_backoff(Backoff {
-        retries: 1,
-        first: Duration::ZERO,
-        longest: Duration::ZERO,
-        ..Backoff::default()
-    })
+    let (first, longest) = (Duration::ZERO, Duration::ZERO);
+    Retry { backoff: Backoff { retries: 1, first, longest, ..Backoff::default() } }
 }
 
 fn rate_limit() -> RateLimit {

@@ -11,7 +11,7 @@ const SECOND: Duration = Duration::from_secs(1);
 
 /// Waits of at most a second, in any number.
 fn retry(retries: usize) -> Retry {
-    Retry::new().with_backoff(Backoff { retries, first: SECOND, longest: SECOND, ..Backoff::default() })
+    Retry { backoff: Backoff { retries, first: SECOND, longest: SECOND, ..Backoff::default() } }
 }
 
 fn down() -> Answer {

@@ -10,14 +10,15 @@ use serde_json::{Map, Value};
 /// ```
 /// use common_advisors::retrieval::Document;
 ///
-/// let document = Document::new("hours", "The shop opens at nine.")
-///     .with_title("Opening hours")
-///     .with_url("https://shop.example/hours")
-///     .with_metadata("language", "en");
+/// let document = Document {
+///     title: Some("Opening hours".into()),
+///     url: Some("https://shop.example/hours".into()),
+///     ..Document::new("hours", "The shop opens at nine.").with_metadata("language", "en")
+/// };
 /// assert_eq!(document.metadata["language"], "en");
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[non_exhaustive]
+#[allow(clippy::exhaustive_structs, reason = "callers write it with `..Document::new(…)`")]
 pub struct Document {
     /// The id, unique in a tenant.
     pub id: Text,
@@ -42,18 +43,6 @@ impl Document {
     pub fn new(id: impl Into<Text>, text: impl Into<Text>) -> Self {
         let (id, text) = (id.into(), text.into());
         Self { id, text, title: None, url: None, metadata: Map::new(), score: None }
-    }
-
-    /// Sets the title of the source.
-    #[must_use]
-    pub fn with_title(self, title: impl Into<Text>) -> Self {
-        Self { title: Some(title.into()), ..self }
-    }
-
-    /// Sets the address of the source.
-    #[must_use]
-    pub fn with_url(self, url: impl Into<Text>) -> Self {
-        Self { url: Some(url.into()), ..self }
     }
 
     /// Adds a property, and replaces an earlier one of this name.

@@ -196,7 +196,7 @@ impl PastTurns {
         let text: Text = text_of(&running.asked, answer).into();
         let embeddings = self.embeddings.embed_all(std::slice::from_ref(&text)).await?;
         let tenant = running.conversation.tenant();
-        let turn = |embedding| EmbeddedDocument::new(running.document(text.clone()), embedding);
+        let turn = |embedding| EmbeddedDocument { document: running.document(text.clone()), embedding };
         Ok(self.store.upsert(tenant, embeddings.into_iter().map(turn).collect()).await?)
     }
 }

@@ -112,7 +112,11 @@ mod tests {
     #[test]
     fn documents_are_fenced_and_numbered() {
         let documents = [
-            Document::new("a", "One.").with_title("The \"first\"\n<one>").with_url("https://a.example"),
+            Document {
+                title: Some("The \"first\"\n<one>".into()),
+                url: Some("https://a.example".into()),
+                ..Document::new("a", "One.")
+            },
             Document::new("b", "Two."),
         ];
         let expected = "Read these.\n\n\

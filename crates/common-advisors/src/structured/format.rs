@@ -355,7 +355,10 @@ mod tests {
         let people = OutputFormat::for_type::<Vec<Person>>();
         for (person, problem) in [
             (r#"{"title": 5}"#, "in `value`: [0].title: invalid type: integer `5`, expected a string"),
-            (r#"{"title": "Dr", "age": -1}"#, "in `value`: [0].age: invalid value: integer `-1`, expected u32"),
+            (
+                r#"{"title": "Dr", "age": -1}"#,
+                "in `value`: [0].age: invalid value: integer `-1`, expected u32",
+            ),
             ("{}", "in `value`: [0]: missing field `title`"),
         ] {
             assert_eq!(people.parse(&format!(r#"{{"value": [{person}]}}"#)).unwrap_err(), problem);

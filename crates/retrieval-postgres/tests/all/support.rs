@@ -76,7 +76,8 @@ impl Place {
 }
 
 pub(crate) fn document(id: &str, numbers: [f32; DIMENSIONS]) -> EmbeddedDocument {
-    EmbeddedDocument::new(Document::new(id, format!("text of {id}")), Embedding::new(numbers).unwrap())
+    let document = Document::new(id, format!("text of {id}"));
+    EmbeddedDocument { document, embedding: Embedding::new(numbers).unwrap() }
 }
 
 /// The ids of the documents that are found from the first axis.

@@ -1,5 +1,7 @@
 //! Tests of documents and filters beyond the suite.
 
+use std::sync::Arc;
+
 use advisor_core::{Embedding, EmbeddingModel, Text};
 use advisor_testkit::WordEmbeddings;
 use common_advisors::retrieval::{
@@ -29,7 +31,12 @@ async fn texts_with_nul_are_stored_and_found() {
     let hit = store.search(&Embedding::new([1.0, 0.0, 0.0]).unwrap(), 9, &filter).await.unwrap();
     assert_eq!(hit.len(), 1);
     assert_eq!((&*hit[0].id, &*hit[0].text), ("a\u{0}", "te\u{0}xt 0"));
-    assert_eq!(found(&store, 9, &Filter::in_tenant("t\u{0}").with_ids(["a\u{0}\u{1}"])).await.len(), 1);
+    assert_eq!(
+        found(&store, 9, &Filter::in_tenant("t\u{0}").with(Condition::Ids(vec!["a\u{0}\u{1}".into()])))
+            .await
+            .len(),
+        1
+    );
     assert_eq!(store.delete(&Filter::in_tenant("t\u{0}")).await.unwrap(), 4);
     assert_eq!(store.delete(&Filter::in_tenant("t\u{1}0")).await.unwrap(), 4);
     place.remove().await;
@@ -66,7 +73,7 @@ async fn refused_documents_write_nothing() {
     let longest = document(&text[..2_596], [1.0, 0.0, 0.0]);
     store.upsert("acme", vec![longest]).await.unwrap();
     // Nobody has a longer one.
-    let all = Filter::in_tenant("t".repeat(10_000)).with_ids(["i".repeat(10_000)]);
+    let all = Filter::in_tenant("t".repeat(10_000)).with(Condition::Ids(vec!["i".repeat(10_000).into()]));
     assert_eq!(store.delete(&all).await.unwrap(), 0);
     place.remove().await;
 }
@@ -82,10 +89,12 @@ async fn retriever_applies_limit_threshold_and_filter() {
         Document::new(number.to_string(), *text).with_metadata("language", language)
     });
     store.upsert("shared", embed_documents(&model, documents).await.unwrap()).await.unwrap();
-    let retriever = VectorRetriever::new(model, store)
-        .with_limit(5)
-        .with_min_score(0.2)
-        .with_filter(|_| Filter::in_tenant("shared").with_equal("language", "en"));
+    let retriever = VectorRetriever {
+        limit: 5,
+        min_score: Some(0.2),
+        filter: Arc::new(|_| Filter::in_tenant("shared").with_equal("language", "en")),
+        ..VectorRetriever::new(model, store)
+    };
     let hits = retriever.retrieve(Query::new("When does the shop open?")).await.unwrap();
     assert_eq!(hits.iter().map(|hit| hit.id.as_str()).collect::<Vec<_>>(), ["0"]);
     place.remove().await;
@@ -128,7 +137,7 @@ async fn other_dimensions_are_refused_before_anything_is_sent() {
     let wide = WordEmbeddings::new().embed_all(&texts).await.unwrap().remove(0);
     let refused = store.search(&wide, 1, &Filter::in_tenant("acme")).await;
     assert!(matches!(refused, Err(VectorError::Dimensions { expected: 3, found: 256 })), "{refused:?}");
-    let new = EmbeddedDocument::new(Document::new("wide", "wide"), wide);
+    let new = EmbeddedDocument { document: Document::new("wide", "wide"), embedding: wide };
     let refused = store.upsert("acme", vec![new]).await;
     assert!(matches!(refused, Err(VectorError::Dimensions { expected: 3, found: 256 })), "{refused:?}");
     place.remove().await;

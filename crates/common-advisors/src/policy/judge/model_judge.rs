@@ -48,10 +48,23 @@ use super::{Judge, PendingBlock, Verdict};
 /// ```
 #[must_use]
 #[derive(Clone)]
+#[allow(clippy::exhaustive_structs, reason = "callers write it with `..ModelJudge::new(…)`")]
 pub struct ModelJudge {
-    model: Arc<dyn ChatModel>,
-    instructions: Text,
-    threshold: f64,
+    /// The model; a small one is enough.
+    pub model: Arc<dyn ChatModel>,
+    /// The instructions for the model. They must ask for a JSON object with `probability`, from 0 to 1, and `explanation`.
+    ///
+    /// The user's message is a JSON object. For a call it has the members `tool`, `arguments` and `cut`:
+    /// `{"tool": "shell", "arguments": "{\"command\": \"ls\"}", "cut": false}`. `arguments` is the text of the arguments,
+    /// as the model wrote them. `cut` is true if the answer ended within them.
+    ///
+    /// For another block it has the members `kind` and `text`: `{"kind": "reasoning", "text": "…"}`.
+    /// `kind` is the JSON form of [`BlockKind`](advisor_core::BlockKind). For a block without text, such as an image,
+    /// `text` is the JSON form of its content.
+    pub instructions: Text,
+    /// The probability from which on a block is denied. 0 and less deny every block, and so does NaN. More than 1 counts
+    /// as 1.
+    pub threshold: f64,
 }
 
 const INSTRUCTIONS: &str = "You guard an assistant. The user's message is a JSON object with a tool call or a text that \
@@ -67,31 +80,9 @@ const BLOCK_BYTES: usize = 16 << 10;
 const EXPLANATION_BYTES: usize = 1024;
 
 impl ModelJudge {
-    /// Creates a judge that asks this model; a small one is enough. It denies from a probability of 0.6 on.
+    /// Creates a judge that asks this model. It denies from a probability of 0.6 on.
     pub fn new(model: impl ChatModel) -> Self {
         Self { model: Arc::new(model), instructions: INSTRUCTIONS.into(), threshold: 0.6 }
-    }
-
-    /// Replaces the instructions for the model. They must ask for a JSON object with `probability`, from 0 to 1, and
-    /// `explanation`.
-    ///
-    /// The user's message is a JSON object. For a call it has the members `tool`, `arguments` and `cut`:
-    /// `{"tool": "shell", "arguments": "{\"command\": \"ls\"}", "cut": false}`. `arguments` is the text of the arguments,
-    /// as the model wrote them. `cut` is true if the answer ended within them.
-    ///
-    /// For another block it has the members `kind` and `text`: `{"kind": "reasoning", "text": "…"}`.
-    /// `kind` is the JSON form of [`BlockKind`](advisor_core::BlockKind). For a block without text, such as an image,
-    /// `text` is the JSON form of its content.
-    pub fn with_instructions(self, instructions: impl Into<Text>) -> Self {
-        Self { instructions: instructions.into(), ..self }
-    }
-
-    /// Sets the probability from which on a block is denied: 0.6 by default. 0 denies every block.
-    ///
-    /// A threshold above 1 counts as 1. One below 0 counts as 0, and so does NaN.
-    pub fn with_threshold(self, threshold: f64) -> Self {
-        let threshold = if threshold.is_nan() { 0.0 } else { threshold.clamp(0.0, 1.0) };
-        Self { threshold, ..self }
     }
 
     /// Returns the block as data for the model.
@@ -136,7 +127,8 @@ impl Judge for ModelJudge {
             .ok_or_else(|| {
                 Error::new(ErrorKind::InvalidOutput, "the answer of a judging model is no verdict")
             })?;
-        Ok(if answer.probability < self.threshold {
+        // A threshold that is no number denies.
+        Ok(if answer.probability < self.threshold && answer.probability < 1.0 {
             Verdict::Allow
         } else {
             Verdict::deny(answer.explanation())

@@ -58,13 +58,13 @@ const INSTRUCTIONS: &str = "The documents below were found for the question of t
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> advisor_core::Result<()> {
 /// let hours = |_: Query| async {
-///     Ok(vec![Document::new("hours", "The shop opens at nine.").with_title("Opening hours")])
+///     Ok(vec![Document::new("hours", "The shop opens at nine.")])
 /// };
 /// let model = ScriptedModel::new([Answer::from_text("At nine [1].")]);
 /// let client = ChatClient::builder(model).advisor(Retrieval::new(hours)).build()?;
 /// let response = client.prompt().user("When do you open?").call().await?;
 /// let blocks = response.message().blocks();
-/// assert!(matches!(blocks[1].content(), BlockContent::Citation(source) if source.title.as_deref() == Some("Opening hours")));
+/// assert!(matches!(blocks[1].content(), BlockContent::Citation(source) if source.title.as_deref() == Some("hours")));
 /// # Ok(()) }
 /// ```
 pub struct Retrieval {

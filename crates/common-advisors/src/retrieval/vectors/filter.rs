@@ -52,12 +52,6 @@ impl Filter {
         self.with(Condition::Equal(name.into(), value.into()))
     }
 
-    /// Requires one of these ids.
-    #[must_use]
-    pub fn with_ids<T: Into<Text>>(self, ids: impl IntoIterator<Item = T>) -> Self {
-        self.with(Condition::Ids(ids.into_iter().map(Into::into).collect()))
-    }
-
     /// Adds a condition.
     #[must_use]
     pub fn with(mut self, condition: Condition) -> Self {

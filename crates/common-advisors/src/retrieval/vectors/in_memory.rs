@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     fn document(id: &str) -> EmbeddedDocument {
-        EmbeddedDocument::new(Document::new(id, "text"), Embedding::new([1.0]).unwrap())
+        EmbeddedDocument { document: Document::new(id, "text"), embedding: Embedding::new([1.0]).unwrap() }
     }
 
     #[tokio::test]
@@ -186,7 +186,7 @@ mod tests {
         let store = InMemoryVectors::new();
         store.upsert("one", vec![document("a")]).await.unwrap();
         store.delete(&Filter::in_tenant("one")).await.unwrap();
-        let wide = EmbeddedDocument::new(Document::new("b", "text"), Embedding::new([1.0, 2.0]).unwrap());
+        let wide = EmbeddedDocument { embedding: Embedding::new([1.0, 2.0]).unwrap(), ..document("b") };
         store.upsert("one", vec![wide]).await.unwrap();
     }
 }

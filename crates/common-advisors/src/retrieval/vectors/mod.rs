@@ -41,7 +41,7 @@ use crate::retrieval::{Document, Filter};
 /// let question = &model.embed_all(&["When does the shop open?".into()]).await?[0];
 /// let found = store.search(question, 1, &Filter::in_tenant("acme")).await?;
 /// assert_eq!(found[0].id.as_str(), "hours");
-/// assert_eq!(store.delete(&Filter::in_tenant("acme").with_ids(["hours"])).await?, 1);
+/// assert_eq!(store.delete(&Filter::in_tenant("acme")).await?, 2);
 /// # Ok(()) }
 /// ```
 #[async_trait]
@@ -88,20 +88,12 @@ impl<S: VectorStore + ?Sized> VectorStore for Arc<S> {
 
 /// A document with the embedding of its text. Its score does not count.
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
+#[allow(clippy::exhaustive_structs, reason = "a document and its embedding")]
 pub struct EmbeddedDocument {
     /// The document.
     pub document: Document,
     /// The embedding by which it is found.
     pub embedding: Embedding,
-}
-
-impl EmbeddedDocument {
-    /// Creates a document with this embedding.
-    #[must_use]
-    pub fn new(document: Document, embedding: Embedding) -> Self {
-        Self { document, embedding }
-    }
 }
 
 /// Embeds the texts of documents, to store them.

@@ -10,10 +10,12 @@ use crate::retrieval::{Document, Filter, Query, Retriever};
 
 /// Finds documents by the similarity of their embeddings to that of the query. Cheap to clone.
 ///
-/// It searches the tenant of the conversation; [`with_filter`](Self::with_filter) changes that.
+/// It searches the tenant of the conversation; [`filter`](Self::filter) changes that.
 ///
 /// # Example
 /// ```
+/// use std::sync::Arc;
+///
 /// use advisor_testkit::WordEmbeddings;
 /// use common_advisors::retrieval::{Document, Filter, InMemoryVectors, Query, Retriever, VectorRetriever, VectorStore, embed_documents};
 ///
@@ -23,20 +25,28 @@ use crate::retrieval::{Document, Filter, Query, Retriever};
 /// let documents = [Document::new("hours", "The shop opens at nine.").with_metadata("language", "en")];
 /// store.upsert("shared", embed_documents(&model, documents).await?).await?;
 ///
-/// let retriever = VectorRetriever::new(model, store)
-///     .with_limit(3)
-///     .with_min_score(0.2)
-///     .with_filter(|_| Filter::in_tenant("shared").with_equal("language", "en"));
+/// let retriever = VectorRetriever {
+///     limit: 3,
+///     min_score: Some(0.2),
+///     filter: Arc::new(|_| Filter::in_tenant("shared").with_equal("language", "en")),
+///     ..VectorRetriever::new(model, store)
+/// };
 /// assert_eq!(retriever.retrieve(Query::new("When does the shop open?")).await?.len(), 1);
 /// # Ok(()) }
 /// ```
 #[derive(Clone)]
+#[allow(clippy::exhaustive_structs, reason = "callers write it with `..VectorRetriever::new(…)`")]
 pub struct VectorRetriever {
-    embeddings: Arc<dyn EmbeddingModel>,
-    store: Arc<dyn VectorStore>,
-    limit: usize,
-    min_score: Option<f32>,
-    filter: Arc<dyn Fn(&Query) -> Filter + Send + Sync>,
+    /// The model that embedded the documents.
+    pub embeddings: Arc<dyn EmbeddingModel>,
+    /// The documents.
+    pub store: Arc<dyn VectorStore>,
+    /// The maximum number of documents.
+    pub limit: usize,
+    /// The minimum similarity, from -1 to 1. Useful values depend on the embedding model.
+    pub min_score: Option<f32>,
+    /// The searched documents of a query. The filter decides about the tenant, too.
+    pub filter: Arc<dyn Fn(&Query) -> Filter + Send + Sync>,
 }
 
 impl VectorRetriever {
@@ -49,24 +59,6 @@ impl VectorRetriever {
             min_score: None,
             filter: Arc::new(|query| Filter::in_tenant(query.tenant())),
         }
-    }
-
-    /// Sets the maximum number of documents.
-    #[must_use]
-    pub fn with_limit(self, limit: usize) -> Self {
-        Self { limit, ..self }
-    }
-
-    /// Sets the minimum similarity, from -1 to 1. Useful values depend on the embedding model.
-    #[must_use]
-    pub fn with_min_score(self, score: f32) -> Self {
-        Self { min_score: Some(score), ..self }
-    }
-
-    /// Sets the searched documents of each query. The filter decides about the tenant, too.
-    #[must_use]
-    pub fn with_filter(self, filter: impl Fn(&Query) -> Filter + Send + Sync + 'static) -> Self {
-        Self { filter: Arc::new(filter), ..self }
     }
 }
 

@@ -24,7 +24,8 @@ const FOUND: &str =
     "<document number=\"1\" title=\"Hours\" url=\"https://a.example\">\nAt nine.\n</document>";
 
 fn hours() -> Document {
-    Document::new("hours", "At nine.").with_title("Hours").with_url("https://a.example")
+    let (title, url) = (Some("Hours".into()), Some("https://a.example".into()));
+    Document { title, url, ..Document::new("hours", "At nine.") }
 }
 
 /// A retriever that finds the hours, and counts.

@@ -142,7 +142,7 @@ async fn law_t2_any_threshold_can_deny() {
         (f64::INFINITY, 1.0, Verdict::deny("")),
     ] {
         let model = ScriptedModel::new([Answer::from_text(json!({"probability": probability}).to_string())]);
-        let judge = ModelJudge::new(model).with_threshold(threshold);
+        let judge = ModelJudge { threshold, ..ModelJudge::new(model) };
         assert_eq!(judge.judge(shell("{}")).await.unwrap(), expected, "{threshold} {probability}");
     }
 }
@@ -150,7 +150,8 @@ async fn law_t2_any_threshold_can_deny() {
 #[tokio::test]
 async fn instructions_and_threshold_can_be_set() {
     let model = ScriptedModel::new([Answer::from_text(r#"{"probability": 0.2}"#)]);
-    let judge = ModelJudge::new(model.clone()).with_instructions("Be strict.").with_threshold(0.1);
+    let instructions = "Be strict.".into();
+    let judge = ModelJudge { instructions, threshold: 0.1, ..ModelJudge::new(model.clone()) };
     assert_eq!(judge.judge(shell("{}")).await.unwrap(), Verdict::deny(""));
     let prompt = model.prompts().remove(0);
     assert_eq!(prompt.messages.iter().next().unwrap().text(), "Be strict.");

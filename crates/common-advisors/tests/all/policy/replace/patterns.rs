@@ -45,7 +45,8 @@ fn decided(text: &str, regex: &Regex) -> String {
     let letters = ["", "a", "b", "c", "é", " ", "\n"];
     let continuations =
         letters.iter().flat_map(|first| letters.iter().map(move |second| [*first, *second].concat()));
-    let outputs = continuations.map(|more| regex.replace_all(&(text.to_owned() + &more), "<$0>").into_owned());
+    let outputs =
+        continuations.map(|more| regex.replace_all(&(text.to_owned() + &more), "<$0>").into_owned());
     let same = |one: String, other: String| {
         let same = one.chars().zip(other.chars()).take_while(|(one, other)| one == other);
         same.map(|(letter, _)| letter).collect()

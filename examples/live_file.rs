@@ -5,7 +5,7 @@ use std::error::Error;
 
 use advisor_chain::messages::{Delta, ToolCallDelta};
 use advisor_chain::text_tool_calls::segments::{SegmentEvent, SegmentEventType, SegmentHandler, SegmentType};
-use advisor_chain::text_tool_calls::{TextTools, ToolForm};
+use advisor_chain::text_tool_calls::{TextTools, ToolCallFormat, ToolForm};
 use advisor_chain::tools::ToolCallStreaming;
 use advisor_chain::{ChatClient, FinishReason, FnTool, ToolCallAdvisor, ToolDefinition};
 use advisor_testkit::{Answer, ScriptedModel};
@@ -22,7 +22,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let definition = ToolDefinition::new("save", "Saves a file.", schema);
     // The content of this tool's segments is one argument, decoded; a segment starts once its path is known.
     let form = ToolForm::new("save", "content").with_verbatim_body("", "").with_required("path");
-    let mut handler = SegmentHandler::native(&TextTools::new([&definition]).with_form(form));
+    let mut handler =
+        SegmentHandler::new(ToolCallFormat::Api, &TextTools::new([&definition]).with_form(form));
 
     let save = FnTool::new(definition, |arguments: Value| async move {
         println!("[the tool runs with {arguments}]");

@@ -2,7 +2,7 @@
 #![allow(clippy::print_stdout, reason = "an example talks to its reader")]
 
 use advisor_chain::messages::BlockDelta;
-use advisor_chain::text_tool_calls::{PromptFormat, TextToolCalls};
+use advisor_chain::text_tool_calls::{TextFormat, TextToolCalls};
 use advisor_chain::{
     ChatMemoryAdvisor, Chunk, FnTool, InMemoryStore, Result, ToolCallAdvisor, ToolDefinition, client,
 };
@@ -27,7 +27,7 @@ async fn main() -> Result<()> {
         .advisor(ToolCallAdvisor::builder().stream_tool_call_responses(true).build()?)
         .advisor(ChatMemoryAdvisor::new(InMemoryStore::new()))
         // The last advisor, so that it sees the tools of all others.
-        .advisor(TextToolCalls::new(PromptFormat::Xml))
+        .advisor(TextToolCalls::new(TextFormat::Xml))
         .tool(FnTool::new(weather, |arguments: Value| async move {
             let city = arguments.get("city").and_then(Value::as_str).unwrap_or("no city");
             Ok(format!("sunny in {city}"))

@@ -9,7 +9,9 @@ use advisor_testkit::split::random_splits;
 use libfuzzer_sys::fuzz_target;
 use serde_json::json;
 use text_tool_calls::segments::SegmentHandler;
-use text_tool_calls::{ParserError, ParserEvent, ParserLimits, TextCallParser, TextFormat, TextTools};
+use text_tool_calls::{
+    ParserError, ParserEvent, ParserLimits, TextCallParser, TextFormat, TextTools, ToolCallFormat,
+};
 
 fuzz_target!(|script: &[u8]| {
     let mut script = Script::new(script);
@@ -24,7 +26,7 @@ fuzz_target!(|script: &[u8]| {
     let whole = Parsed::of(formats, &tools, limits, &[&text]);
     let format = formats.first().copied().unwrap_or(TextFormat::Xml);
     let segments = |pieces: &[&str]| {
-        let handler = SegmentHandler::parsing(format, &tools);
+        let handler = SegmentHandler::new(ToolCallFormat::Text(format), &tools);
         Segments::of(handler, pieces.iter().map(|piece| Delta::text(*piece)))
     };
     let in_text = segments(&[&text]);
@@ -126,5 +128,5 @@ impl Parsed {
 fn arguments(tools: &TextTools, pieces: &[&str]) -> Segments {
     let start = Delta::tool_call(ToolCallDelta::start(0, "c", "write_file"));
     let pieces = pieces.iter().map(|piece| Delta::tool_call(ToolCallDelta::arguments(0, *piece)));
-    Segments::of(SegmentHandler::native(tools), [start].into_iter().chain(pieces))
+    Segments::of(SegmentHandler::new(ToolCallFormat::Api, tools), [start].into_iter().chain(pieces))
 }

@@ -121,23 +121,23 @@ fn of_the_workspace() -> Vec<(&'static str, Subject)> {
         ),
         (
             "calls of the interface beside calls in text",
-            Subject::new(|| TextToolCalls::new(PromptFormat::Xml)).with_declared([EditsRequests]),
+            Subject::new(|| TextToolCalls::new(TextFormat::Xml)).with_declared([EditsRequests]),
         ),
         (
             "calls in text",
-            Subject::new(|| TextToolCalls::new(PromptFormat::Xml))
+            Subject::new(|| TextToolCalls::new(TextFormat::Xml))
                 .with_declared([EditsAnswers, EditsRequests, HoldsBackBytes(18)])
                 .with_answer("Let me look. <tool name=\"work\"><n>1</n></tool>"),
         ),
         (
             "calls in json",
-            Subject::new(|| TextToolCalls::new(PromptFormat::Json))
+            Subject::new(|| TextToolCalls::new(TextFormat::Json))
                 .with_declared([EditsAnswers, EditsRequests, HoldsBackBytes(40)])
                 .with_answer(r#"Let me look. {"tool": {"function": "work", "parameters": {"n": 1}}}"#),
         ),
         (
             "calls between markers",
-            Subject::new(|| TextToolCalls::new(PromptFormat::Sentinel))
+            Subject::new(|| TextToolCalls::new(TextFormat::Sentinel))
                 .with_declared([EditsAnswers, EditsRequests, HoldsBackBytes(60)])
                 .with_answer(
                     r#"Let me look. [[SEG_START {"type": "tool", "tool_name": "work"}]]{"n": 1}[[SEG_END]]"#,
@@ -256,7 +256,7 @@ fn looking_at_chunks() -> Vec<(&'static str, Subject, u64)> {
         ("of memory", Subject::new(|| ChatMemoryAdvisor::new(InMemoryStore::new())), 0),
         ("of a tool loop", Subject::new(|| tool_loop(ToolCallStreaming::TextOnly)), 0),
         // Each event of its parser owns its text.
-        ("of calls in text", Subject::new(|| TextToolCalls::new(PromptFormat::Xml)), 1),
+        ("of calls in text", Subject::new(|| TextToolCalls::new(TextFormat::Xml)), 1),
     ]
 }
 

@@ -14,7 +14,7 @@ pub use advisor_chain::ollama::OllamaModel;
 pub use advisor_chain::openai::OpenAiResponsesModel;
 pub use advisor_chain::sqlite::SqliteStore;
 pub use advisor_chain::stream_policy::{BlockPolicy, PendingBlock, ReplaceText, Verdict};
-pub use advisor_chain::text_tool_calls::{PromptFormat, TextToolCalls};
+pub use advisor_chain::text_tool_calls::{TextFormat, TextToolCalls};
 pub use advisor_chain::tools::{
     CallKey, CallStart, ClientSideTool, Effect, LoopHooks, OnLimit, ToolCallStreaming, ToolError,
     ToolInvocation, ToolLimits, ToolOutput, ToolSet, VERIFY_BEFORE_RETRYING,

@@ -103,10 +103,7 @@ fn contradictions_are_refused_with_what_to_do() {
         ),
         (builder(0).advisor(memory(Phase::ModelCall)), "belongs in the turn or the round phase"),
         (builder(0).advisor_in(Phase::Turn, ToolCallAdvisor::new()), "belongs in the loop phase"),
-        (
-            builder(0).advisor_in(Phase::Round, text_calls(PromptFormat::Xml)),
-            "belongs in the model-call phase",
-        ),
+        (builder(0).advisor_in(Phase::Round, text_calls(TextFormat::Xml)), "belongs in the model-call phase"),
         (builder(0).advisor_in(Phase::Loop, named("x", &journal)), "belongs in the turn or the round phase"),
         (
             builder(0).advisor_in(
@@ -158,7 +155,7 @@ fn plan_shows_order_roles_rounds_and_remembered_content() {
     let chain = builder(0)
         .advisor(memory)
         .advisor(ToolCallAdvisor::new())
-        .advisor(TextToolCalls::new(PromptFormat::Xml))
+        .advisor(TextToolCalls::new(TextFormat::Xml))
         .advisor_in(Phase::ModelCall, named("cache", &journal))
         .advisor(named("guard", &journal))
         .build()

@@ -156,7 +156,7 @@ async fn law_t2_denied_call_in_text_never_runs() {
         });
         advisor_chain::client(ScriptedModel::new(answers)).tool(delete)
     };
-    let in_text = || TextToolCalls::new(PromptFormat::Xml);
+    let in_text = || TextToolCalls::new(TextFormat::Xml);
     for client in [
         client().advisor(in_text()).advisor(denying_deletes()),
         client().advisor(denying_deletes()).advisor(in_text()),

@@ -133,7 +133,7 @@ async fn value_is_asked_for_in_words_beside_tools_in_words() {
     let model = ScriptedModel::new(answers);
     let client = ChatClient::builder(Enforcing(model.clone(), SchemaSupport::JsonSchema))
         .advisor(ToolCallAdvisor::new())
-        .advisor(TextToolCalls::new(PromptFormat::Xml))
+        .advisor(TextToolCalls::new(TextFormat::Xml))
         .tool(tool("look", "717710"))
         .build()
         .unwrap();

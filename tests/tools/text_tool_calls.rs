@@ -4,8 +4,6 @@ use advisor_chain::chain::{ParallelToolCalls, ResponseFormat};
 use advisor_chain::text_tool_calls::{Leaks, ParserLimits, TextFormat, TextTools, ToolCallFormat, ToolForm};
 use advisor_tests::prelude::*;
 
-const FORMATS: [PromptFormat; 3] = [PromptFormat::Xml, PromptFormat::Json, PromptFormat::Sentinel];
-
 fn look() -> ToolDefinition {
     let schema = json!({
         "type": "object",
@@ -16,7 +14,7 @@ fn look() -> ToolDefinition {
 }
 
 /// A call of `look` as the model writes it.
-fn call(format: PromptFormat, arguments: &str) -> String {
+fn call(format: TextFormat, arguments: &str) -> String {
     TextTools::new([&look()]).call(format, "look", arguments)
 }
 
@@ -84,14 +82,14 @@ async fn chunks(mut turn: TurnStream) -> Vec<Chunk> {
     chunks
 }
 
-fn in_text(format: PromptFormat) -> Option<TextToolCalls> {
+fn in_text(format: TextFormat) -> Option<TextToolCalls> {
     Some(TextToolCalls::new(format))
 }
 
 #[tokio::test]
 async fn law_m4_t1_calls_in_text_are_run_and_remembered() {
     for remembers in PLACES {
-        for format in FORMATS {
+        for format in TextFormat::ALL {
             let written = call(format, "{\"at\": \"a & b\", \"days\": 3}");
             let answers =
                 [Answer::from_text(format!("Let me see.\n{written}\n")), Answer::from_text("A house.")];
@@ -118,7 +116,7 @@ async fn law_m4_t1_calls_in_text_are_run_and_remembered() {
 #[tokio::test]
 async fn request_describes_tools_in_words_and_history_as_text() {
     for remembers in PLACES {
-        for format in FORMATS {
+        for format in TextFormat::ALL {
             let written = call(format, "{\"at\": \"x\"}");
             let answers =
                 [Answer::from_text(written.clone()), Answer::from_text("A."), Answer::from_text("B.")];
@@ -156,7 +154,7 @@ async fn law_s2_arguments_stream_while_they_are_written() {
     let setting = setting(
         [answer.finish(FinishReason::Stop), Answer::from_text("C")],
         Phase::Round,
-        Some(TextToolCalls::new(PromptFormat::Xml).with_form(form)),
+        Some(TextToolCalls::new(TextFormat::Xml).with_form(form)),
     );
     let mut turn = setting.turn("Go.");
     let mut arguments = String::new();
@@ -175,11 +173,11 @@ async fn law_s2_arguments_stream_while_they_are_written() {
 async fn conversation_changes_between_text_and_interface() {
     let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
     for remembers in PLACES {
-        for advisor in [None, in_text(PromptFormat::Xml), in_text(PromptFormat::Json), None] {
+        for advisor in [None, in_text(TextFormat::Xml), in_text(TextFormat::Json), None] {
             let first = match advisor {
                 Some(_) => Answer::from_text(format!(
                     "{}{}",
-                    call(PromptFormat::Xml, "{\"at\": \"x\"}"),
+                    call(TextFormat::Xml, "{\"at\": \"x\"}"),
                     "{\"tool\": {\"function\": \"look\", \"parameters\": {\"at\": \"x\"}}}"
                 )),
                 None => Answer::from_calls([("c1", "look", "{\"at\": \"x\"}")]),
@@ -202,7 +200,7 @@ async fn conversation_changes_between_text_and_interface() {
 #[tokio::test]
 async fn law_k4_dropped_turn_leaves_a_usable_conversation() {
     for remembers in PLACES {
-        for format in FORMATS {
+        for format in TextFormat::ALL {
             let whole = call(format, "{\"at\": \"x\"}");
             for at in (0..whole.len()).step_by(7) {
                 let cut = Answer::new().text("Hm. ").text(&whole[..at]).hang();
@@ -226,7 +224,7 @@ async fn law_k4_dropped_turn_leaves_a_usable_conversation() {
 async fn law_t2_cut_call_is_an_error_result() {
     let cut = "<tool name=\"look\"><arg name=\"at\">x</arg>";
     let answers = [Answer::from_text(cut), Answer::from_text("Sorry.")];
-    let setting = setting(answers, Phase::Round, in_text(PromptFormat::Xml));
+    let setting = setting(answers, Phase::Round, in_text(TextFormat::Xml));
     chunks(setting.turn("Go.")).await;
     assert!(setting.runs().is_empty());
     assert!(setting.remembered().await[2].tool_result().unwrap().is_error);
@@ -238,11 +236,11 @@ async fn law_t2_cut_call_is_an_error_result() {
 #[tokio::test]
 async fn calls_of_text_and_interface_may_be_in_one_answer() {
     let both =
-        Answer::new().text(call(PromptFormat::Xml, "{\"at\": \"a\"}")).call("c1", "look", "{\"at\": \"b\"}");
+        Answer::new().text(call(TextFormat::Xml, "{\"at\": \"a\"}")).call("c1", "look", "{\"at\": \"b\"}");
     let setting = setting(
         [both.finish(FinishReason::ToolCalls), Answer::from_text("Ok.")],
         Phase::Round,
-        in_text(PromptFormat::Xml),
+        in_text(TextFormat::Xml),
     );
     chunks(setting.turn("Go.")).await;
     assert_eq!(setting.runs().len(), 2);
@@ -278,11 +276,11 @@ async fn tool_choice_is_described_in_words() {
         (ToolChoice::Tool("look".into()), Some("must call the tool `look`"), 1),
         (ToolChoice::None, None, 0),
     ] {
-        let written = call(PromptFormat::Json, "{\"at\": \"x\"}");
+        let written = call(TextFormat::Json, "{\"at\": \"x\"}");
         let setting = setting(
             [Answer::from_text(written), Answer::from_text("Ok.")],
             Phase::Round,
-            in_text(PromptFormat::Json),
+            in_text(TextFormat::Json),
         );
         let options = ChatOptions {
             parallel_tool_calls: Some(ParallelToolCalls::Forbidden),
@@ -304,10 +302,10 @@ async fn answer_form_is_described_in_words_beside_tools() {
     let form =
         ResponseFormat::JsonSchema { name: "n".into(), schema: json!({"type": "number"}), strict: true };
     let options = ChatOptions { response_format: Some(form.clone()), ..ChatOptions::default() };
-    let written = call(PromptFormat::Xml, "{\"at\": \"x\"}");
+    let written = call(TextFormat::Xml, "{\"at\": \"x\"}");
     let answers = || [Answer::from_text(written.clone()), Answer::from_text("7")];
     for (choice, format, is_said) in [(ToolChoice::Auto, None, true), (ToolChoice::None, Some(form), false)] {
-        let setting = setting(answers(), Phase::Round, in_text(PromptFormat::Xml));
+        let setting = setting(answers(), Phase::Round, in_text(TextFormat::Xml));
         let options = ChatOptions { tool_choice: Some(choice), ..options.clone() };
         chunks(setting.client.prompt().user("How many?").conversation("c").options(options).stream()).await;
         for prompt in setting.model.prompts() {
@@ -324,8 +322,8 @@ async fn answer_form_is_described_in_words_beside_tools() {
 async fn law_r1_call_too_many_over_several_texts_is_error() {
     let mut limits = ParserLimits::default();
     limits.calls = 3;
-    let in_text = TextToolCalls::new(PromptFormat::Xml).with_limits(limits);
-    let two = call(PromptFormat::Xml, r#"{"at":"a"}"#).repeat(2);
+    let in_text = TextToolCalls::new(TextFormat::Xml).with_limits(limits);
+    let two = call(TextFormat::Xml, r#"{"at":"a"}"#).repeat(2);
     let text = |block| Delta::text(two.as_str()).with_block(block);
     for (blocks, kind) in [(1, None), (2, Some(ErrorKind::TooLarge))] {
         let answer = (0..blocks).map(text).fold(Answer::new(), Answer::delta).done();

@@ -50,8 +50,8 @@ async fn answer(model: impl ChatModel) -> Result<(), Box<dyn Error>> {
 
 #[cfg(feature = "text-tool-calls")]
 fn manifest() -> String {
-    use advisor_chain::text_tool_calls::{PromptFormat, TextTools};
-    TextTools::new([]).describe(PromptFormat::Json)
+    use advisor_chain::text_tool_calls::{TextFormat, TextTools};
+    TextTools::new([]).describe(TextFormat::Json)
 }
 
 #[cfg(feature = "stream-policy")]

@@ -1,7 +1,7 @@
 //! Advisors that give an answer its form.
 
 use advisor_chain::structured::{OutputFormat, StructuredOutput};
-use advisor_chain::text_tool_calls::{PromptFormat, TextToolCalls};
+use advisor_chain::text_tool_calls::{TextFormat, TextToolCalls};
 use serde_json::json;
 
 use super::{Base, Row, Touch};
@@ -15,7 +15,7 @@ pub(super) fn rows() -> Vec<Row> {
         })
         .in_a(Base::Json, "")
         .touching(Touch::Works(600)),
-        Row::new("TextToolCalls", || TextToolCalls::new(PromptFormat::Xml))
+        Row::new("TextToolCalls", || TextToolCalls::new(TextFormat::Xml))
             .in_a(Base::Offer, ", XML")
             .touching(Touch::Works(2_100)),
     ]

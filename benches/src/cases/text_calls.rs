@@ -1,6 +1,6 @@
 //! One answer through `TextToolCalls`: text without a call, and the arguments of a call in the text.
 
-use advisor_chain::text_tool_calls::{PromptFormat, TextToolCalls};
+use advisor_chain::text_tool_calls::{TextFormat, TextToolCalls};
 use advisor_chain::tools::ToolSet;
 use advisor_chain::{AdvisorChain, ChatRequest, FnTool, Message, OpenAiModel, ToolDefinition};
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use crate::{InMemory, Shape};
 /// A call in a format of text: what precedes its only argument, and what follows it.
 #[derive(Debug, Clone, Copy)]
 struct WrittenCall {
-    format: PromptFormat,
+    format: TextFormat,
     name: &'static str,
     begin: &'static str,
     end: &'static str,
@@ -21,19 +21,19 @@ struct WrittenCall {
 
 const CALLS: [WrittenCall; 3] = [
     WrittenCall {
-        format: PromptFormat::Xml,
+        format: TextFormat::Xml,
         name: "XML",
         begin: "<tool name=\"note\"><arguments><arg name=\"text\">",
         end: "</arg></arguments></tool>",
     },
     WrittenCall {
-        format: PromptFormat::Json,
+        format: TextFormat::Json,
         name: "JSON",
         begin: "{\"tool\": {\"function\": \"note\", \"parameters\": {\"text\": \"",
         end: "\"}}}",
     },
     WrittenCall {
-        format: PromptFormat::Sentinel,
+        format: TextFormat::Sentinel,
         name: "sentinel",
         begin: "[[SEG_START {\"type\": \"tool\", \"tool_name\": \"note\"}]]{\"text\": \"",
         end: "\"}[[SEG_END]]",
@@ -52,13 +52,7 @@ pub(super) fn cases() -> Vec<Case> {
 }
 
 /// An answer that begins and ends with these texts, with words between them. It has this number of calls.
-fn answering(
-    name: String,
-    format: PromptFormat,
-    begin: &'static str,
-    end: &'static str,
-    calls: usize,
-) -> Case {
+fn answering(name: String, format: TextFormat, begin: &'static str, end: &'static str, calls: usize) -> Case {
     Case::new(name, "event", CHUNKS, move |events| {
         // A line break may not stand in a string of JSON.
         let words = WORDS.into_iter().filter(|word| !word.contains('\\')).cycle().take(events);

@@ -1,4 +1,4 @@
-//! The five entities of XML.
+//! Texts between markup: the five entities of XML, and markers that are broken.
 
 const ENTITIES: [(&str, char); 5] =
     [("&lt;", '<'), ("&gt;", '>'), ("&amp;", '&'), ("&quot;", '"'), ("&apos;", '\'')];
@@ -20,4 +20,18 @@ pub(crate) fn decoded(text: &str) -> String {
 /// Returns the text with the characters escaped that would be markup.
 pub(crate) fn encoded(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+/// Returns the text with each marker broken: `first` takes the place of its first byte, which is ASCII. The marker has small
+/// letters, and is found in any case.
+pub(crate) fn with_broken(text: &str, marker: &str, first: &str) -> String {
+    let lower = text.to_ascii_lowercase();
+    let (mut broken, mut from) = (String::with_capacity(text.len()), 0);
+    for (at, _) in lower.match_indices(marker) {
+        broken.push_str(text.get(from..at).unwrap_or_default());
+        broken.push_str(first);
+        from = at + 1;
+    }
+    broken.push_str(text.get(from..).unwrap_or_default());
+    broken
 }

@@ -1,4 +1,4 @@
-//! `TextFormat`, `PromptFormat` and `ToolCallFormat`: how a model calls its tools, and the variable that chooses it.
+//! `TextFormat` and `ToolCallFormat`: how a model calls its tools, and the variable that chooses it.
 
 use std::env;
 use std::str::FromStr;
@@ -38,33 +38,6 @@ impl TextFormat {
     }
 }
 
-/// A syntax in which a model can be asked to write tool calls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum PromptFormat {
-    /// See [`TextFormat::Xml`].
-    Xml,
-    /// See [`TextFormat::Json`].
-    Json,
-    /// See [`TextFormat::Sentinel`].
-    Sentinel,
-}
-
-impl PromptFormat {
-    /// All formats.
-    pub(crate) const ALL: [Self; 3] = [Self::Xml, Self::Json, Self::Sentinel];
-}
-
-impl From<PromptFormat> for TextFormat {
-    fn from(format: PromptFormat) -> Self {
-        match format {
-            PromptFormat::Xml => Self::Xml,
-            PromptFormat::Json => Self::Json,
-            PromptFormat::Sentinel => Self::Sentinel,
-        }
-    }
-}
-
 /// The way in which a model learns of its tools and calls them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(clippy::exhaustive_enums, reason = "a call is text or it is not")]
@@ -72,11 +45,11 @@ pub enum ToolCallFormat {
     /// By the provider's interface for tools.
     Api,
     /// In the text.
-    Text(PromptFormat),
+    Text(TextFormat),
 }
 
-impl From<PromptFormat> for ToolCallFormat {
-    fn from(format: PromptFormat) -> Self {
+impl From<TextFormat> for ToolCallFormat {
+    fn from(format: TextFormat) -> Self {
         Self::Text(format)
     }
 }
@@ -87,8 +60,8 @@ impl ToolCallFormat {
     /// Its name in programs whose users come from there; it is read if the other is unset or blank.
     const OTHER_VARIABLE: &'static str = "AUTOBYTEUS_STREAM_PARSER";
 
-    /// Returns the format that the environment variable `ADVISOR_TOOL_CALL_FORMAT` chooses: `xml`, `json`, `sentinel` or
-    /// `api_tool_call`. `None` if it is unset or blank.
+    /// Returns the format that the environment variable `ADVISOR_TOOL_CALL_FORMAT` chooses: `xml`, `json`, `sentinel`,
+    /// `deepseek`, `kimi` or `api_tool_call`. `None` if it is unset or blank.
     ///
     /// `advisor chat` and `advisor serve` call it, and no library does by itself.
     ///
@@ -105,20 +78,19 @@ impl FromStr for ToolCallFormat {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
-        match text.trim().to_ascii_lowercase().as_str() {
-            "xml" => Ok(Self::Text(PromptFormat::Xml)),
-            "json" => Ok(Self::Text(PromptFormat::Json)),
-            "sentinel" => Ok(Self::Text(PromptFormat::Sentinel)),
-            "api_tool_call" => Ok(Self::Api),
-            // No default: a misspelt `xml` would silently change how tools are described.
-            other => {
-                let value: String = other.chars().take(40).collect();
-                Err(Error::configuration(format!(
-                    "unknown tool call format `{value}`; set {} to xml, json, sentinel or api_tool_call",
-                    Self::VARIABLE
-                )))
-            }
+        let name = text.trim().to_ascii_lowercase();
+        if name == "api_tool_call" {
+            return Ok(Self::Api);
         }
+        let format = TextFormat::ALL.into_iter().find(|format| format.as_str() == name);
+        // No default: a misspelt `xml` would silently change how tools are described.
+        format.map(Self::Text).ok_or_else(|| {
+            let value: String = name.chars().take(40).collect();
+            Error::configuration(format!(
+                "unknown tool call format `{value}`; set {} to xml, json, sentinel, deepseek, kimi or api_tool_call",
+                Self::VARIABLE
+            ))
+        })
     }
 }
 
@@ -129,9 +101,10 @@ mod tests {
     #[test]
     fn names_of_formats_are_read_and_others_refused() {
         for (name, expected) in [
-            (" XML\n", Some(ToolCallFormat::Text(PromptFormat::Xml))),
-            ("json", Some(ToolCallFormat::Text(PromptFormat::Json))),
-            ("Sentinel", Some(ToolCallFormat::Text(PromptFormat::Sentinel))),
+            (" XML\n", Some(ToolCallFormat::Text(TextFormat::Xml))),
+            ("json", Some(ToolCallFormat::Text(TextFormat::Json))),
+            ("Sentinel", Some(ToolCallFormat::Text(TextFormat::Sentinel))),
+            ("kimi", Some(ToolCallFormat::Text(TextFormat::Kimi))),
             ("api_tool_call", Some(ToolCallFormat::Api)),
             ("native", None),
             ("", None),

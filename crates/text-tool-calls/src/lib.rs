@@ -13,7 +13,7 @@ mod string_fields;
 mod tools;
 
 pub use advisor::{Leaks, TextToolCalls};
-pub use format::{PromptFormat, TextFormat, ToolCallFormat};
+pub use format::{TextFormat, ToolCallFormat};
 pub use parser::TextCallParser;
 pub use parser::event::{OpenedCall, ParserError, ParserEvent, ParserLimits};
 pub use tools::{TextTools, ToolForm};

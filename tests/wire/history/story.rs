@@ -70,11 +70,7 @@ fn tools() -> [FnTool; 4] {
     ]
 }
 
-fn client(
-    model: Arc<dyn ChatModel>,
-    store: &Arc<InMemoryStore>,
-    in_text: Option<PromptFormat>,
-) -> ChatClient {
+fn client(model: Arc<dyn ChatModel>, store: &Arc<InMemoryStore>, in_text: Option<TextFormat>) -> ChatClient {
     let builder = ChatClient::builder(model)
         .system(SYSTEM)
         .advisor(ToolCallAdvisor::new())

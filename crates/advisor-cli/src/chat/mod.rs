@@ -33,8 +33,8 @@ With --json, standard output has one JSON value a line, as docs/json.md of the p
 among them, and everything else goes to standard error.
 The key is read from the variable of the provider (OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY or
 OLLAMA_API_KEY) and sent to the server that is named; a server of your own may need none.
-ADVISOR_TOOL_CALL_FORMAT chooses how the model calls tools: xml, json or sentinel in its text, or api_tool_call (the
-default) by the interface of the provider.";
+ADVISOR_TOOL_CALL_FORMAT chooses how the model calls tools: xml, json, sentinel, deepseek or kimi in its text, or
+api_tool_call (the default) by the interface of the provider.";
 
 /// Returns the text of `--help` after the options.
 pub(crate) fn after_help() -> String {

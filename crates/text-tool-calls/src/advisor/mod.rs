@@ -14,7 +14,7 @@ use advisor_core::{
 
 use self::editor::TextCallEditor;
 use self::history::with_calls_as_text;
-use crate::format::{PromptFormat, TextFormat, ToolCallFormat};
+use crate::format::{TextFormat, ToolCallFormat};
 use crate::parser::event::ParserLimits;
 use crate::tools::{TextTools, ToolForm};
 
@@ -47,7 +47,7 @@ pub use leaks::Leaks;
 /// use advisor_core::{ChatClient, Tool, ToolDefinition, ToolError, ToolInvocation, ToolOutput, async_trait};
 /// use advisor_testkit::{Answer, ScriptedModel};
 /// use serde_json::json;
-/// use text_tool_calls::{PromptFormat, TextToolCalls};
+/// use text_tool_calls::{TextFormat, TextToolCalls};
 ///
 /// struct Clock(ToolDefinition);
 ///
@@ -67,7 +67,7 @@ pub use leaks::Leaks;
 /// let time = Clock(ToolDefinition::new("time", "Tells the time.", json!({"type": "object"})));
 /// // With a tool loop, the tool runs, and the model is called again.
 /// let client =
-///     ChatClient::builder(model).advisor(TextToolCalls::new(PromptFormat::Xml)).tool(time).build()?;
+///     ChatClient::builder(model).advisor(TextToolCalls::new(TextFormat::Xml)).tool(time).build()?;
 /// let response = client.prompt().user("How late is it?").call().await?;
 /// assert_eq!(response.text(), "Let me look. ");
 /// assert_eq!(response.message().tool_calls().next().unwrap().name, "time");
@@ -121,7 +121,7 @@ impl TextToolCalls {
     fn formats(&self, request: &ChatRequest) -> Vec<TextFormat> {
         let prompted = match self.format {
             _ if is_without_tools(request) => return Vec::new(),
-            ToolCallFormat::Text(format) => Some(TextFormat::from(format)),
+            ToolCallFormat::Text(format) => Some(format),
             ToolCallFormat::Api => None,
         };
         let recovered = self.recovered.iter().copied().filter(|format| Some(*format) != prompted);
@@ -129,7 +129,7 @@ impl TextToolCalls {
     }
 
     /// Describes the tools in words, and writes earlier calls and results into the text.
-    fn in_words(&self, mut request: ChatRequest, format: PromptFormat, tools: &TextTools) -> ChatRequest {
+    fn in_words(&self, mut request: ChatRequest, format: TextFormat, tools: &TextTools) -> ChatRequest {
         let description = describe(tools, format, &request);
         if !description.is_empty() {
             // A server that enforces a form leaves the model no way to write a call.
@@ -143,7 +143,7 @@ impl TextToolCalls {
 }
 
 /// Returns the description of the tools, or nothing if none may be called.
-fn describe(tools: &TextTools, format: PromptFormat, request: &ChatRequest) -> String {
+fn describe(tools: &TextTools, format: TextFormat, request: &ChatRequest) -> String {
     if is_without_tools(request) {
         return String::new();
     }

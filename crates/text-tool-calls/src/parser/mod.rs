@@ -9,7 +9,7 @@ mod json;
 mod lead;
 mod scan;
 mod steps;
-mod syntax;
+pub(crate) mod syntax;
 #[cfg(test)]
 mod tests;
 mod value;

@@ -39,11 +39,11 @@ pub(super) struct Dialect {
 
 /// The tokens of a model around a call.
 #[derive(Debug)]
-pub(super) struct Tokens {
+pub(crate) struct Tokens {
     format: TextFormat,
-    call: &'static str,
-    arguments: &'static str,
-    call_end: &'static str,
+    pub(crate) call: &'static str,
+    pub(crate) arguments: &'static str,
+    pub(crate) call_end: &'static str,
     /// The end of a call whose name and arguments follow the word `function`, the arguments in a fence.
     fenced_end: Option<&'static str>,
 }
@@ -60,14 +60,14 @@ const DSML: Dialect =
 
 /// DeepSeek's tokens before DSML: V3.1 writes the name and the arguments, V3 and R1 write `function`, the name, and
 /// the arguments in a fence.
-const DEEPSEEK: Tokens = Tokens {
+pub(crate) const DEEPSEEK: Tokens = Tokens {
     format: TextFormat::DeepSeek,
     call: "<｜tool▁call▁begin｜>",
     arguments: "<｜tool▁sep｜>",
     call_end: "<｜tool▁call▁end｜>",
     fenced_end: Some("\n```<｜tool▁call▁end｜>"),
 };
-const KIMI: Tokens = Tokens {
+pub(crate) const KIMI: Tokens = Tokens {
     format: TextFormat::Kimi,
     call: "<|tool_call_begin|>",
     arguments: "<|tool_call_argument_begin|>",

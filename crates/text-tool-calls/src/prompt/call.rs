@@ -4,10 +4,11 @@ use advisor_core::json::{MOST_VALUES, values};
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 
-use crate::entities::encoded;
+use crate::entities::{encoded, with_broken};
 use crate::format::TextFormat;
 use crate::parser::TextCallParser;
 use crate::parser::event::{ParserEvent, ParserLimits};
+use crate::parser::syntax::Tokens;
 use crate::tools::{BodyText, TextTools, ToolForm};
 
 /// Writes a call as an element. Arguments that elements would change are written as JSON.
@@ -18,10 +19,23 @@ pub(super) fn in_xml(name: &str, arguments: &str, tools: &TextTools) -> String {
             return text;
         }
     }
-    let is_json = serde_json::from_str::<IgnoredAny>(arguments).is_ok();
+    format!("<tool name=\"{}\">\n{}\n</tool>", encoded(name), without_tags(arguments))
+}
+
+/// Writes a call as the tokens of a vendor's models.
+pub(super) fn in_tokens(tokens: &Tokens, header: &str, arguments: &str) -> String {
+    let Tokens { call, arguments: separator, call_end, .. } = tokens;
+    format!("{call}{header}{separator}{}{call_end}", without_tags(arguments))
+}
+
+/// Returns arguments in which no tag begins. Those that are no JSON stay as they are.
+fn without_tags(arguments: &str) -> String {
     // In JSON, the character can only be in a string.
-    let arguments = if is_json { arguments.replace('<', "\\u003c") } else { arguments.to_owned() };
-    format!("<tool name=\"{}\">\n{arguments}\n</tool>", encoded(name))
+    if is_json(arguments) { arguments.replace('<', "\\u003c") } else { arguments.to_owned() }
+}
+
+fn is_json(text: &str) -> bool {
+    serde_json::from_str::<IgnoredAny>(text).is_ok()
 }
 
 /// Returns arguments with few enough values to be parsed.
@@ -100,8 +114,8 @@ fn written_text(text: &str) -> String {
 
 /// Writes a call as an object. Arguments that are no JSON are written as a string.
 pub(super) fn in_json(name: &str, arguments: &str) -> String {
-    let is_json = serde_json::from_str::<IgnoredAny>(arguments).is_ok();
-    let arguments = if is_json { arguments.to_owned() } else { Value::from(arguments).to_string() };
+    let arguments =
+        if is_json(arguments) { arguments.to_owned() } else { Value::from(arguments).to_string() };
     format!("{{\"tool\": {{\"function\": {}, \"parameters\": {arguments}}}}}", Value::from(name))
 }
 
@@ -113,7 +127,8 @@ pub(super) fn in_sentinel(name: &str, arguments: &str, tools: &TextTools) -> Str
     {
         return text;
     }
-    let (name, arguments) = (Value::from(name), without_end(arguments));
+    // In JSON, the marker can only be in a string.
+    let (name, arguments) = (Value::from(name), with_broken(arguments, "[[seg_end]]", "\\u005b"));
     format!("[[SEG_START {{\"type\": \"tool\", \"tool_name\": {name}}}]]\n{arguments}\n[[SEG_END]]")
 }
 
@@ -124,18 +139,4 @@ fn in_short_form(name: &str, members: &Map<String, Value>, tools: &TextTools) ->
     let others: String =
         others.map(|(member, value)| format!(", {}: {value}", Value::from(member.as_str()))).collect();
     Some(format!("[[SEG_START {{\"type\": {}{others}}}]]\n{body}[[SEG_END]]", Value::from(name)))
-}
-
-/// Escapes the end marker in JSON. It can only be in a string, where its first character may be escaped.
-fn without_end(json: &str) -> String {
-    let lower = json.to_ascii_lowercase();
-    let mut text = String::with_capacity(json.len());
-    let mut from = 0;
-    for (at, _) in lower.match_indices("[[seg_end]]") {
-        text.push_str(json.get(from..at).unwrap_or_default());
-        text.push_str("\\u005b");
-        from = at + 1;
-    }
-    text.push_str(json.get(from..).unwrap_or_default());
-    text
 }

@@ -6,7 +6,8 @@ mod example;
 use advisor_core::{ToolCall, ToolDefinition, described_schema};
 use serde_json::{Value, json};
 
-use crate::format::PromptFormat;
+use crate::format::TextFormat;
+use crate::parser::syntax::{DEEPSEEK, KIMI};
 use crate::tools::{BodyText, TextTools};
 
 const INTRODUCTION: &str = "\
@@ -32,18 +33,22 @@ const SENTINEL_RULES: &str = "\
 The start marker has a JSON object with the name of the tool; the text up to the end marker is a JSON object with the \
 arguments, unless the example shows otherwise.";
 
+const TOKEN_RULES: &str =
+    "Between the markers stand the name of the tool and a JSON object with the arguments.";
+
 impl TextTools {
     /// Returns the description of the tools for a prompt: the rules, and each tool with its arguments and examples. Empty
     /// without tools.
     #[must_use]
-    pub fn describe(&self, format: PromptFormat) -> String {
+    pub fn describe(&self, format: TextFormat) -> String {
         if self.is_empty() {
             return String::new();
         }
         let rules = match format {
-            PromptFormat::Xml => self.xml_rules(),
-            PromptFormat::Json => JSON_RULES.to_owned(),
-            PromptFormat::Sentinel => SENTINEL_RULES.to_owned(),
+            TextFormat::Xml => self.xml_rules(),
+            TextFormat::Json => JSON_RULES.to_owned(),
+            TextFormat::Sentinel => SENTINEL_RULES.to_owned(),
+            TextFormat::DeepSeek | TextFormat::Kimi => TOKEN_RULES.to_owned(),
         };
         let mut parts = vec![INTRODUCTION.to_owned(), rules];
         for definition in self.definitions() {
@@ -72,7 +77,7 @@ impl TextTools {
     }
 
     /// Returns one example with the required arguments, and another with all, if there are others.
-    fn examples(&self, format: PromptFormat, definition: &ToolDefinition) -> String {
+    fn examples(&self, format: TextFormat, definition: &ToolDefinition) -> String {
         let [basic, all] = [false, true].map(|all| example::arguments(definition, all));
         let mut text = format!("Example:\n\n{}", self.call(format, &definition.name, &basic.to_string()));
         if all != basic {
@@ -86,12 +91,14 @@ impl TextTools {
     ///
     /// The parser reads the same arguments in it. In XML, arguments that elements would change are written as JSON.
     #[must_use]
-    pub fn call(&self, format: PromptFormat, name: &str, arguments: &str) -> String {
+    pub fn call(&self, format: TextFormat, name: &str, arguments: &str) -> String {
         let arguments = if ToolCall::gives_none(arguments) { "{}" } else { arguments.trim() };
         match format {
-            PromptFormat::Xml => call::in_xml(name, arguments, self),
-            PromptFormat::Json => call::in_json(name, arguments),
-            PromptFormat::Sentinel => call::in_sentinel(name, arguments, self),
+            TextFormat::Xml => call::in_xml(name, arguments, self),
+            TextFormat::Json => call::in_json(name, arguments),
+            TextFormat::Sentinel => call::in_sentinel(name, arguments, self),
+            TextFormat::DeepSeek => call::in_tokens(&DEEPSEEK, name, arguments),
+            TextFormat::Kimi => call::in_tokens(&KIMI, &format!("functions.{name}:0"), arguments),
         }
     }
 }

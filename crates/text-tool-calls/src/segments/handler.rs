@@ -7,7 +7,7 @@ use advisor_core::{BlockDelta, BlockHead, BlockId, BlockKind, Chunk, Text};
 
 use super::event::{BrokenEnd, Invocation, SegmentEvent, SegmentEventType, SegmentType};
 use super::open::{End, Open, SegmentIds, Segments};
-use crate::format::{TextFormat, ToolCallFormat};
+use crate::format::ToolCallFormat;
 use crate::parser::TextCallParser;
 use crate::parser::event::{ParserError, ParserLimits};
 use crate::tools::TextTools;
@@ -25,16 +25,14 @@ use crate::tools::TextTools;
 /// Either way, chunks of tools that run are no segments, and [`invocations`](Self::invocations) has also the calls that
 /// a tool loop runs.
 ///
-/// In a chain with [`TextToolCalls`](crate::TextToolCalls), [`native`](Self::native) is enough, with the client's tools
-/// (`TextTools::from(client.tools())`). The stream has calls if the tool loop shows them (`ToolCallStreaming::All`).
+/// In a chain with [`TextToolCalls`](crate::TextToolCalls), [`ToolCallFormat::Api`] is enough, with the client's tools
+/// (`TextTools::new(client.tools().definitions())`). The stream has calls if the tool loop shows them (`ToolCallStreaming::All`).
 ///
-/// There is a kind of handler for each way in which calls arrive:
-///
-/// | handler | text | calls of the provider's interface |
+/// | format | text | calls of the provider's interface |
 /// | --- | --- | --- |
-/// | [`pass_through`](Self::pass_through) | text segments | ignored |
-/// | [`native`](Self::native) | text segments | segments and invocations |
-/// | [`parsing`](Self::parsing) | parsed for calls | segments and invocations |
+/// | any, without tools | text segments | ignored |
+/// | [`ToolCallFormat::Api`] | text segments | segments and invocations |
+/// | [`ToolCallFormat::Text`] | parsed for calls | segments and invocations |
 ///
 /// The id of a call's segment is the id of its invocation. The content of a call is what the model wrote: its text,
 /// or the characters of its arguments. The content of a tool with a [short form](crate::ToolForm) is one argument,
@@ -54,12 +52,12 @@ use crate::tools::TextTools;
 /// use futures::StreamExt;
 /// use serde_json::json;
 /// use text_tool_calls::segments::SegmentHandler;
-/// use text_tool_calls::{PromptFormat, TextTools, ToolCallFormat};
+/// use text_tool_calls::{TextFormat, TextTools, ToolCallFormat};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let time = ToolDefinition::new("time", "Tells the time.", json!({"type": "object"}));
-/// let format = ToolCallFormat::Text(PromptFormat::Xml);
+/// let format = ToolCallFormat::Text(TextFormat::Xml);
 /// let mut handler = SegmentHandler::new(format, &TextTools::new([&time])).with_id_prefix("turn_1:");
 /// let answer = ChatResponse::new(1, Message::assistant("So: <tool name=\"time\"/>"), FinishReason::Stop);
 /// let mut chunks = ChunkStream::answer(answer);
@@ -74,7 +72,8 @@ use crate::tools::TextTools;
 /// # Ok(()) }
 /// ```
 pub struct SegmentHandler {
-    mode: Mode,
+    /// The form in which calls arrive; `None` if there are none.
+    format: Option<ToolCallFormat>,
     all: Segments,
     /// The segments of the open blocks.
     open: BTreeMap<BlockId, Open>,
@@ -85,46 +84,12 @@ pub struct SegmentHandler {
     is_finalized: bool,
 }
 
-/// The form in which calls arrive.
-#[derive(Debug, Clone, Copy)]
-enum Mode {
-    PassThrough,
-    Native,
-    Parsing(TextFormat),
-}
-
 impl SegmentHandler {
     /// Creates the handler for these tools: without tools, text passes through; else calls are read in this format.
     #[must_use]
     pub fn new(format: ToolCallFormat, tools: &TextTools) -> Self {
-        match format {
-            _ if tools.is_empty() => Self::pass_through(),
-            ToolCallFormat::Api => Self::native(tools),
-            ToolCallFormat::Text(format) => Self::parsing(format.into(), tools),
-        }
-    }
-
-    /// Creates a handler that takes all text for text and ignores calls.
-    #[must_use]
-    pub fn pass_through() -> Self {
-        Self::with_mode(Mode::PassThrough, &TextTools::default())
-    }
-
-    /// Creates a handler of calls that arrive by the provider's interface.
-    #[must_use]
-    pub fn native(tools: &TextTools) -> Self {
-        Self::with_mode(Mode::Native, tools)
-    }
-
-    /// Creates a handler of calls in the text. Calls that arrive by the provider's interface count as well.
-    #[must_use]
-    pub fn parsing(format: TextFormat, tools: &TextTools) -> Self {
-        Self::with_mode(Mode::Parsing(format), tools)
-    }
-
-    fn with_mode(mode: Mode, tools: &TextTools) -> Self {
         Self {
-            mode,
+            format: (!tools.is_empty()).then_some(format),
             all: Segments { tools: tools.clone(), ..Segments::default() },
             open: BTreeMap::new(),
             round: 0,
@@ -229,8 +194,8 @@ impl SegmentHandler {
 
     /// Begins the segments of a block. A block of another kind has none.
     fn open(&mut self, head: &BlockHead) -> Option<Open> {
-        match (head.kind, self.mode, &head.call) {
-            (BlockKind::Text, Mode::Parsing(format), _) => {
+        match (head.kind, self.format, &head.call) {
+            (BlockKind::Text, Some(ToolCallFormat::Text(format)), _) => {
                 let parser = TextCallParser::new([format], &self.all.tools, ParserLimits::default());
                 Some(Open::parsed(parser))
             }
@@ -238,7 +203,7 @@ impl SegmentHandler {
                 Some(Open::text(SegmentType::Text, &mut self.all.ids))
             }
             (BlockKind::Reasoning, ..) => Some(Open::text(SegmentType::Reasoning, &mut self.all.ids)),
-            (BlockKind::ToolCall, Mode::Native | Mode::Parsing(_), Some(call)) => {
+            (BlockKind::ToolCall, Some(_), Some(call)) => {
                 Some(Open::tool(&call.name, Some(&call.call_id), &mut self.all))
             }
             _ => None,
@@ -286,6 +251,6 @@ impl SegmentHandler {
 impl fmt::Debug for SegmentHandler {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut debug = f.debug_struct("SegmentHandler");
-        debug.field("mode", &self.mode).field("events", &self.all.events.len()).finish_non_exhaustive()
+        debug.field("format", &self.format).field("events", &self.all.events.len()).finish_non_exhaustive()
     }
 }

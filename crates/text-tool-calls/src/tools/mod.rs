@@ -17,14 +17,14 @@ use self::schema::Schema;
 /// ```
 /// use advisor_core::ToolDefinition;
 /// use serde_json::json;
-/// use text_tool_calls::{PromptFormat, TextTools};
+/// use text_tool_calls::{TextFormat, TextTools};
 ///
 /// let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
 /// let weather = ToolDefinition::new("weather", "Tells the weather.", schema);
 /// let tools = TextTools::new([&weather]);
-/// assert!(tools.describe(PromptFormat::Xml).contains("<tool name=\"weather\">"));
+/// assert!(tools.describe(TextFormat::Xml).contains("<tool name=\"weather\">"));
 /// assert_eq!(
-///     tools.call(PromptFormat::Xml, "weather", r#"{"city": "Oslo"}"#),
+///     tools.call(TextFormat::Xml, "weather", r#"{"city": "Oslo"}"#),
 ///     "<tool name=\"weather\">\n<arguments>\n<arg name=\"city\">Oslo</arg>\n</arguments>\n</tool>"
 /// );
 /// ```

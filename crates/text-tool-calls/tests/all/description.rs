@@ -3,9 +3,7 @@
 use advisor_core::ToolDefinition;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
-use text_tool_calls::{ParserEvent, ParserLimits, PromptFormat, TextCallParser, TextTools, ToolForm};
-
-const FORMATS: [PromptFormat; 3] = [PromptFormat::Xml, PromptFormat::Json, PromptFormat::Sentinel];
+use text_tool_calls::{ParserEvent, ParserLimits, TextCallParser, TextFormat, TextTools, ToolForm};
 
 fn definitions() -> Vec<ToolDefinition> {
     let plan = json!({
@@ -39,12 +37,12 @@ fn definitions() -> Vec<ToolDefinition> {
 }
 
 /// The name and the arguments of each call in a text.
-fn calls(format: PromptFormat, text: &str) -> Vec<(String, Value)> {
+fn calls(format: TextFormat, text: &str) -> Vec<(String, Value)> {
     calls_of(&TextTools::new(&definitions()), format, text)
 }
 
-fn calls_of(tools: &TextTools, format: PromptFormat, text: &str) -> Vec<(String, Value)> {
-    let mut parser = TextCallParser::new([format.into()], tools, ParserLimits::default());
+fn calls_of(tools: &TextTools, format: TextFormat, text: &str) -> Vec<(String, Value)> {
+    let mut parser = TextCallParser::new([format], tools, ParserLimits::default());
     let mut events = Vec::new();
     parser.push(text, &mut events).unwrap();
     parser.finish(&mut events).unwrap();
@@ -62,7 +60,7 @@ fn calls_of(tools: &TextTools, format: PromptFormat, text: &str) -> Vec<(String,
 
 #[test]
 fn examples_are_calls_that_the_parser_reads() {
-    for format in FORMATS {
+    for format in TextFormat::ALL {
         for definition in &definitions() {
             let text = TextTools::new([definition]).describe(format);
             let (_, examples) = text.split_once("Example:\n").unwrap();
@@ -80,7 +78,7 @@ fn examples_are_calls_that_the_parser_reads() {
 
 #[test]
 fn manifest_describes_every_tool_and_is_empty_without() {
-    for format in FORMATS {
+    for format in TextFormat::ALL {
         let text = TextTools::new(&definitions()).describe(format);
         assert!(definitions().iter().all(|tool| text.contains(&format!("## {}\n", tool.name))), "{text}");
         assert_eq!(TextTools::new([]).describe(format), "");
@@ -90,13 +88,13 @@ fn manifest_describes_every_tool_and_is_empty_without() {
 #[test]
 fn arguments_that_are_no_json_are_written_unchanged() {
     let tools = TextTools::new(&definitions());
-    assert_eq!(tools.call(PromptFormat::Xml, "plan", "{oops"), "<tool name=\"plan\">\n{oops\n</tool>");
+    assert_eq!(tools.call(TextFormat::Xml, "plan", "{oops"), "<tool name=\"plan\">\n{oops\n</tool>");
     assert_eq!(
-        tools.call(PromptFormat::Json, "plan", "{oops"),
+        tools.call(TextFormat::Json, "plan", "{oops"),
         "{\"tool\": {\"function\": \"plan\", \"parameters\": \"{oops\"}}"
     );
-    assert!(tools.call(PromptFormat::Sentinel, "plan", "{oops").contains("\n{oops\n"));
-    assert_eq!(tools.call(PromptFormat::Xml, "time", ""), "<tool name=\"time\">\n</tool>");
+    assert!(tools.call(TextFormat::Sentinel, "plan", "{oops").contains("\n{oops\n"));
+    assert_eq!(tools.call(TextFormat::Xml, "time", ""), "<tool name=\"time\">\n</tool>");
 }
 
 #[test]
@@ -104,7 +102,7 @@ fn white_space_at_the_ends_of_texts_is_kept() {
     for text in ["\n]]>", " ]", "]]> ", "]]> </b>\n", " <b>&amp;</b>", "\n<![CDATA[x]]>\n"] {
         let arguments =
             json!({"title": text, "names": [text], "steps": [{"do": text}], "place": {"do": text}});
-        for format in FORMATS {
+        for format in TextFormat::ALL {
             let written = TextTools::new(&definitions()).call(format, "plan", &arguments.to_string());
             assert_eq!(calls(format, &written), [("plan".to_owned(), arguments.clone())], "{written}");
         }
@@ -133,7 +131,7 @@ const BODIES: [(&str, &str); 4] =
 /// Writes a call in each format, and checks that the same arguments are read.
 fn assert_read_back(tool: &str, arguments: &Value) {
     let (definitions, forms) = tools_with_forms();
-    for format in FORMATS {
+    for format in TextFormat::ALL {
         let tools = forms.iter().cloned().fold(TextTools::new(&definitions), TextTools::with_form);
         let written = tools.call(format, tool, &arguments.to_string());
         let read = calls_of(&tools, format, &written);
@@ -174,7 +172,7 @@ fn law_s5_texts_with_markup_are_written_and_read_back() {
 fn description_in_xml_excepts_texts_that_are_read_unchanged() {
     let (definitions, forms) = tools_with_forms();
     let tools = forms.into_iter().fold(TextTools::new(&definitions), TextTools::with_form);
-    let text = tools.describe(PromptFormat::Xml);
+    let text = tools.describe(TextFormat::Xml);
     for exception in [
         "Text between `__START_CONTENT__` and `__END_CONTENT__` is an exception: write it unchanged,",
         "The argument `text` of `note` is an exception: write it unchanged,",
@@ -182,7 +180,7 @@ fn description_in_xml_excepts_texts_that_are_read_unchanged() {
         assert!(text.contains(exception), "{text}");
     }
     assert!(!text.contains("`command` of `run_bash` is"), "its text is decoded");
-    let plain = TextTools::new(&definitions[1..2]).describe(PromptFormat::Xml);
+    let plain = TextTools::new(&definitions[1..2]).describe(TextFormat::Xml);
     assert!(plain.contains("Write `&lt;` for `<`") && !plain.contains("exception"), "{plain}");
 }
 
@@ -217,7 +215,7 @@ fn arguments() -> impl Strategy<Value = Map<String, Value>> {
 proptest! {
     #[test]
     fn written_calls_are_read_back(arguments in arguments()) {
-        for format in FORMATS {
+        for format in TextFormat::ALL {
             let written = TextTools::new(&definitions()).call(format, "plan", &Value::Object(arguments.clone()).to_string());
             let read = calls(format, &format!("Well.\n{written}\nSo."));
             prop_assert_eq!(read, vec![("plan".to_owned(), Value::Object(arguments.clone()))], "{}", written);
@@ -238,7 +236,7 @@ proptest! {
     #[test]
     fn written_files_are_read_back(content in "[a-c <>&\"\n\r_é\\[\\]]{0,20}") {
         let arguments = json!({"content": content, "path": "a"});
-        for format in FORMATS {
+        for format in TextFormat::ALL {
             let written = TextTools::new(&definitions()).call(format, "write_file", &arguments.to_string());
             let read = calls(format, &written);
             prop_assert_eq!(read, vec![("write_file".to_owned(), arguments.clone())], "{}", written);
@@ -256,15 +254,15 @@ fn registered_form_is_described_and_read_back() {
     let query = ToolDefinition::new("query", "Asks a database.", schema);
     let form = ToolForm::new("query", "statement");
     let tools = TextTools::new([&query]).with_form(form);
-    for format in FORMATS {
+    for format in TextFormat::ALL {
         let written = tools.call(format, "query", "{\"statement\": \"a < b\", \"limit\": 2}");
         let read = calls_of(&tools, format, &written);
         assert_eq!(read, [("query".to_owned(), json!({"statement": "a < b", "limit": 2}))], "{written}");
     }
     let short = "<query limit=\"3\">a &lt; b</query>";
-    let read = calls_of(&tools, PromptFormat::Xml, short);
+    let read = calls_of(&tools, TextFormat::Xml, short);
     assert_eq!(read, [("query".to_owned(), json!({"limit": 3, "statement": "a < b"}))]);
-    assert_eq!(calls_of(&TextTools::new([&query]), PromptFormat::Xml, short), []);
+    assert_eq!(calls_of(&TextTools::new([&query]), TextFormat::Xml, short), []);
 }
 
 /// A `title`, a `$schema` and the format of a number are left out wherever a schema is, and nowhere else.
@@ -297,7 +295,7 @@ fn schema_in_json_has_only_what_tells_a_model_something() {
         "$defs": {"Step": {"type": "string"}},
     });
     let definition = ToolDefinition::new("book", "Books.", parameters);
-    for format in FORMATS {
+    for format in TextFormat::ALL {
         let text = TextTools::new([&definition]).describe(format);
         let schema = text.lines().find(|line| line.starts_with("{\"")).unwrap();
         let schema: Value = serde_json::from_str(schema).unwrap();
@@ -308,7 +306,7 @@ fn schema_in_json_has_only_what_tells_a_model_something() {
 #[test]
 fn text_of_a_short_form_is_the_last_argument() {
     let text = TextTools::new(&definitions()).call(
-        PromptFormat::Xml,
+        TextFormat::Xml,
         "write_file",
         &json!({"content": "text", "path": "a.txt"}).to_string(),
     );
@@ -333,7 +331,7 @@ fn law_r1_description_takes_a_multiple_of_the_definition() {
     for schema in [itself, repeated, deep] {
         let definition = ToolDefinition::new("bomb", "A tool.", schema);
         let most = 20 * definition.parameters.to_string().len() + 8_192;
-        for format in FORMATS {
+        for format in TextFormat::ALL {
             let text = TextTools::new([&definition]).describe(format);
             assert!(text.len() <= 2 * most, "{format:?}: {} bytes", text.len());
         }
@@ -345,10 +343,10 @@ fn law_r1_description_takes_a_multiple_of_the_definition() {
 fn arguments_of_many_values_stay_within_their_call() {
     let tools = TextTools::new(&definitions());
     let arguments = format!("{{\"a\": \"</tool>\", \"b\": [{}]}}", vec!["0"; 140_000].join(","));
-    let written = tools.call(PromptFormat::Xml, "plan", &arguments);
+    let written = tools.call(TextFormat::Xml, "plan", &arguments);
     assert_eq!(written.matches("</tool>").count(), 1);
     assert_eq!(
-        tools.call(PromptFormat::Xml, "plan", "<b").matches("<b").count(),
+        tools.call(TextFormat::Xml, "plan", "<b").matches("<b").count(),
         1,
         "what is no JSON stays as it is"
     );

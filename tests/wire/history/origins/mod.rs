@@ -19,7 +19,7 @@ pub(crate) struct Origin {
     /// The bodies of its four answers.
     pub(crate) answers: fn() -> Vec<String>,
     /// The format of calls in its text.
-    pub(crate) in_text: Option<PromptFormat>,
+    pub(crate) in_text: Option<TextFormat>,
     /// What only its server can read, and gets back: signatures and encrypted content.
     pub(crate) secrets: &'static [&'static str],
 }

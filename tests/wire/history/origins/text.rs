@@ -14,14 +14,14 @@ pub(crate) const LOCAL: Origin = Origin {
         Arc::new(OpenAiModel::new("small").with_base_url("https://llm.example/v1").with_transport(transport))
     },
     answers: || vec![first(), said(&calls(1)), said(ANSWER), answer([json!({"content": REFUSAL})], "length")],
-    in_text: Some(PromptFormat::Xml),
+    in_text: Some(TextFormat::Xml),
     secrets: &[],
 };
 
 /// Writes the calls of a round as the model does.
 pub(crate) fn calls(round: usize) -> String {
     let tools = TextTools::new(&definitions());
-    CALLS[round].map(|(name, arguments)| tools.call(PromptFormat::Xml, name, arguments)).join("\n")
+    CALLS[round].map(|(name, arguments)| tools.call(TextFormat::Xml, name, arguments)).join("\n")
 }
 
 fn first() -> String {

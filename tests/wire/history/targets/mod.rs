@@ -21,7 +21,7 @@ pub(crate) struct Target {
     /// Writes an answer of this text.
     pub(crate) answer: fn(&str) -> String,
     /// The format of calls in its text.
-    pub(crate) in_text: Option<PromptFormat>,
+    pub(crate) in_text: Option<TextFormat>,
     /// Reads a request without any code of the provider's crate.
     pub(crate) read: fn(&Value) -> Vec<Item>,
     /// Checks whether the server accepts the id of a call.

@@ -11,13 +11,13 @@ use crate::history::story::{
 
 pub(crate) const XML: Target = Target {
     name: "calls in text, as XML",
-    in_text: Some(PromptFormat::Xml),
+    in_text: Some(TextFormat::Xml),
     rules: &[RULES, chat::RULES, chat::NO_REASONING],
     ..chat::COMPATIBLE
 };
 
 pub(crate) const JSON: Target =
-    Target { name: "calls in text, as JSON", in_text: Some(PromptFormat::Json), ..XML };
+    Target { name: "calls in text, as JSON", in_text: Some(TextFormat::Json), ..XML };
 
 const RULES: &[Rule] = &[
     Rule {

@@ -3,7 +3,7 @@
 
 use advisor_core::{Chunk, Delta};
 use text_tool_calls::segments::{BrokenEnd, SegmentEventType, SegmentHandler};
-use text_tool_calls::{ParserError, ParserLimits, TextFormat};
+use text_tool_calls::{ParserError, ParserLimits, TextFormat, ToolCallFormat};
 
 use crate::segments::common::{answer, arguments, call, chunks, run, short, texts, tools};
 
@@ -16,7 +16,7 @@ fn open(pieces: &[&str]) -> Vec<Chunk> {
 }
 
 fn parsing() -> SegmentHandler {
-    SegmentHandler::parsing(TextFormat::Xml, &tools())
+    SegmentHandler::new(ToolCallFormat::Text(TextFormat::Xml), &tools())
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn interrupted_and_failed_answers_end_their_segments() {
         let events = short(&handler.finalize_failed("broken"));
         assert_eq!(events.last().unwrap(), &format!("{expected} failed: broken"));
     }
-    let mut handler = SegmentHandler::native(&tools());
+    let mut handler = SegmentHandler::new(ToolCallFormat::Api, &tools());
     for chunk in
         &chunks([call(0, "c1", "write_file"), arguments(0, "{\"path\": \"a\", \"content\": \"x")])[..2]
     {
@@ -52,7 +52,7 @@ fn interrupted_and_failed_answers_end_their_segments() {
 fn broken_end_names_its_tool_and_follows_a_start() {
     let native = |tool: &str, json: &str| {
         let answer = chunks([call(0, "call_1", tool), arguments(0, json)]);
-        (SegmentHandler::native(&tools()), answer[..2].to_vec())
+        (SegmentHandler::new(ToolCallFormat::Api, &tools()), answer[..2].to_vec())
     };
     let text = |text: &str| (parsing(), open(&[text]));
     let city = "<tool name=\"weather\"><arg name=\"city\">O";
@@ -141,7 +141,7 @@ fn finalize_ends_open_segments_once() {
 
 #[test]
 fn restarted_attempt_makes_its_invocations_void() {
-    let mut handler = SegmentHandler::native(&tools());
+    let mut handler = SegmentHandler::new(ToolCallFormat::Api, &tools());
     for chunk in &chunks([call(0, "c1", "time"), call(1, "c2", "time")])[..3] {
         handler.feed(chunk).unwrap();
     }
@@ -217,7 +217,7 @@ fn law_r1_one_call_too_many_over_several_texts_fails() {
 
 #[test]
 fn chunks_of_unknown_blocks_give_no_events() {
-    let mut handler = SegmentHandler::native(&tools());
+    let mut handler = SegmentHandler::new(ToolCallFormat::Api, &tools());
     let answer = chunks([call(0, "c1", "time"), arguments(0, "{}")]);
     for chunk in &answer[1..] {
         assert_eq!(handler.feed(chunk), Ok(Vec::new()), "its block did not open");

@@ -1,13 +1,13 @@
 //! `SegmentHandler::new` reads calls as the format says; a provider's format is a default.
 
 use text_tool_calls::segments::SegmentHandler;
-use text_tool_calls::{PromptFormat, TextTools, ToolCallFormat};
+use text_tool_calls::{TextFormat, TextTools, ToolCallFormat};
 
 use crate::segments::common::{call, chunks, invocations, run, texts, tools};
 
 #[test]
 fn without_tools_all_text_passes_through() {
-    for format in [ToolCallFormat::Api, ToolCallFormat::Text(PromptFormat::Xml)] {
+    for format in [ToolCallFormat::Api, ToolCallFormat::Text(TextFormat::Xml)] {
         let mut handler = SegmentHandler::new(format, &TextTools::default());
         let mut answer = texts(["<tool name=\"time\"/>"]);
         answer.extend(chunks([call(0, "c1", "time")]));
@@ -20,9 +20,9 @@ fn without_tools_all_text_passes_through() {
 #[test]
 fn format_chooses_how_calls_are_read() {
     for (format, text) in [
-        (PromptFormat::Xml, "<tool name=\"time\"/>"),
-        (PromptFormat::Json, "{\"tool\": \"time\"}"),
-        (PromptFormat::Sentinel, "[[SEG_START {\"type\": \"tool\", \"name\": \"time\"}]][[SEG_END]]"),
+        (TextFormat::Xml, "<tool name=\"time\"/>"),
+        (TextFormat::Json, "{\"tool\": \"time\"}"),
+        (TextFormat::Sentinel, "[[SEG_START {\"type\": \"tool\", \"name\": \"time\"}]][[SEG_END]]"),
     ] {
         let mut handler = SegmentHandler::new(ToolCallFormat::Text(format), &tools());
         run(&mut handler, &texts([text]));

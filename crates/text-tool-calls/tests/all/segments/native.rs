@@ -2,12 +2,13 @@
 
 use advisor_core::{Delta, Media, ProviderData, ToolCallDelta};
 use serde_json::json;
+use text_tool_calls::ToolCallFormat;
 use text_tool_calls::segments::SegmentHandler;
 
 use crate::segments::common::{answer, arguments, call, chunks, invocations, run, short, texts, tools};
 
 fn native() -> SegmentHandler {
-    SegmentHandler::native(&tools()).with_id_prefix("t:")
+    SegmentHandler::new(ToolCallFormat::Api, &tools()).with_id_prefix("t:")
 }
 
 #[test]

@@ -1,13 +1,13 @@
 //! Segments of calls in the text: every format and every split gives the same invocations.
 
 use advisor_core::{Delta, DeltaKind};
-use text_tool_calls::TextFormat;
 use text_tool_calls::segments::SegmentHandler;
+use text_tool_calls::{TextFormat, ToolCallFormat};
 
 use crate::segments::common::{arguments, call, chunks, invocations, run, short, texts, tools};
 
 fn parsing(format: TextFormat) -> SegmentHandler {
-    SegmentHandler::parsing(format, &tools()).with_id_prefix("t:")
+    SegmentHandler::new(ToolCallFormat::Text(format), &tools()).with_id_prefix("t:")
 }
 
 #[test]

@@ -188,7 +188,7 @@ async fn attempts_are_bounded_and_error_holds_last_answer() {
         assert_eq!((error.kind(), setting.model.calls()), (ErrorKind::InvalidOutput, asked));
         assert_eq!(error.partial().unwrap().text(), "Oslo");
         assert!(!format!("{error} {error:?}").contains("Oslo"), "no content in errors: {error:?}");
-        assert!(error.to_string().starts_with(&format!("of {asked} asked for")), "{error}");
+        assert!(error.to_string().contains(&format!("(attempts: {asked})")), "{error}");
         assert!(!error.is_retryable());
         let remembered = setting.remembered().await;
         assert!(!remembered.concat().contains("Oslo"), "a rejected answer is not remembered: {remembered:?}");

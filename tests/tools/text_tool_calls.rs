@@ -202,7 +202,7 @@ async fn law_k4_dropped_turn_leaves_a_usable_conversation() {
     for remembers in PLACES {
         for format in TextFormat::ALL {
             let whole = call(format, "{\"at\": \"x\"}");
-            for at in (0..whole.len()).step_by(7) {
+            for at in (0..whole.len()).step_by(7).filter(|at| whole.is_char_boundary(*at)) {
                 let cut = Answer::new().text("Hm. ").text(&whole[..at]).hang();
                 let setting = setting(
                     [cut, Answer::from_text(whole.clone()), Answer::from_text("Ok.")],

@@ -22,7 +22,7 @@ async fn value_that_does_not_fit_is_not_repeated() {
         let client = ChatClient::builder(model.clone()).advisor(cache).build().unwrap();
         let error = number(&client, "How many are there?").await.unwrap_err();
         assert_eq!((error.kind(), model.calls()), (ErrorKind::InvalidOutput, 3), "{error}");
-        assert!(error.to_string().contains("in 3 attempts"), "{error}");
+        assert!(error.to_string().contains("(attempts: 3)"), "{error}");
         assert_eq!(number(&client, "how many are there").await.unwrap(), 7);
         assert_eq!(model.calls(), 5);
     }

@@ -211,8 +211,8 @@ impl Problem {
         let message = match self {
             // Without the reason, which can quote the answer.
             Self::Form(_) => format!(
-                "of {attempts} asked for, no answer had the requested form; the last one is in the error's partial \
-                 answer, and `OutputFormat::parse` tells why it does not fit"
+                "no answer had the requested form (attempts: {attempts}); the last one is in the error's partial answer, \
+                 and `OutputFormat::parse` tells why it does not fit"
             )
             .into(),
             Self::Finish(text) => text,

@@ -9,9 +9,8 @@ use advisor_core::{
     async_trait,
 };
 
-use crate::policy::search::pattern::PatternSearch;
-use crate::policy::search::words::{LetterCase, WordMatch, Words};
-use crate::policy::search::{Found, Searched};
+use crate::policy::search::words::LetterCase;
+use crate::policy::search::{Found, Searched, TextSearch};
 
 /// A guard against texts: what it matches, and its reply.
 ///
@@ -54,7 +53,7 @@ impl Guard {
         let mut words: Vec<String> = words.into_iter().map(Into::into).collect();
         // The shortest one first: a word ends the answer without waiting for a longer one that begins with it.
         words.sort_by_key(|word| word.chars().count());
-        Self::new(Matcher::Words(Arc::new(Words::new(words.iter().map(String::as_str), case))))
+        Self::new(Matcher::Search(TextSearch::for_words(&words, case)))
     }
 
     /// Creates a guard against the matches of a regular expression, in the syntax of the crate `regex`.
@@ -64,7 +63,7 @@ impl Guard {
     /// # Errors
     /// Of kind [`Configuration`](advisor_core::ErrorKind::Configuration) for a pattern that is invalid, matches an empty text, or can match more than 64 KiB.
     pub fn for_pattern(pattern: &str) -> Result<Self> {
-        Ok(Self::new(Matcher::Pattern(PatternSearch::new(pattern)?)))
+        Ok(Self::new(Matcher::Search(TextSearch::for_pattern(pattern)?)))
     }
 
     /// Creates a guard against texts for which `is_match` returns true. It gets the whole text of a message or block.
@@ -108,8 +107,7 @@ impl Guard {
 /// The texts that a guard matches, and the place of the search in one block.
 #[derive(Clone)]
 enum Matcher {
-    Words(Arc<Words>),
-    Pattern(PatternSearch),
+    Search(TextSearch),
     /// A check of whole texts.
     Texts(Arc<dyn Fn(&str) -> bool + Send + Sync>),
 }
@@ -117,8 +115,7 @@ enum Matcher {
 impl Matcher {
     fn hold_back(&self) -> HoldBack {
         match self {
-            Self::Words(words) => HoldBack::Bytes(words.hold_back()),
-            Self::Pattern(search) => HoldBack::Bytes(search.hold_back()),
+            Self::Search(search) => search.hold_back(),
             // Not `Block`: blocks of kinds that are not checked pass at once.
             Self::Texts(_) => HoldBack::Bytes(usize::MAX),
         }
@@ -129,11 +126,7 @@ impl Matcher {
     /// Without a match, the text before the returned byte is searched no more: the next one begins with what follows.
     fn find(&mut self, text: Searched<'_>) -> Found<usize> {
         match self {
-            Self::Words(words) => match words.find(text) {
-                Found::Match(WordMatch { place, .. }) => Found::Match(place.start),
-                Found::Nothing(until) => Found::Nothing(until),
-            },
-            Self::Pattern(search) => search.find_start(text),
+            Self::Search(search) => search.find_start(text),
             Self::Texts(is_match) => match text.is_at_end() {
                 false => Found::Nothing(0),
                 true if is_match(&text) => Found::Match(0),
@@ -151,8 +144,7 @@ impl Matcher {
 impl fmt::Debug for Matcher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Words(words) => f.debug_tuple("Words").field(words).finish(),
-            Self::Pattern(search) => f.debug_tuple("Pattern").field(search).finish(),
+            Self::Search(search) => f.debug_tuple("Search").field(search).finish(),
             Self::Texts(_) => f.debug_tuple("Texts").finish_non_exhaustive(),
         }
     }

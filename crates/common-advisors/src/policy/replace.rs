@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::policy::search::Found;
-use crate::policy::search::pattern::PatternSearch;
-use crate::policy::search::words::{LetterCase, Words};
 use advisor_core::{
-    AdvisorChain, AdvisorInfo, AdvisorRole, BlockKind, ChatRequest, ChunkStream, HoldBack, PendingText,
-    Phase, Placement, Result, StreamAdvisor, async_trait,
+    AdvisorChain, AdvisorInfo, AdvisorRole, BlockKind, ChatRequest, ChunkStream, PendingText, Phase,
+    Placement, Result, StreamAdvisor, async_trait,
 };
+
+use crate::policy::search::words::LetterCase;
+use crate::policy::search::{Found, TextSearch};
 
 /// Replaces words, or the matches of a pattern, in the text of an answer while it streams.
 ///
@@ -49,14 +49,10 @@ use advisor_core::{
 #[must_use]
 #[derive(Debug, Clone)]
 pub struct ReplaceText {
-    replacement: Replacement,
+    search: TextSearch,
+    /// The replacement of each word, or of the pattern.
+    replacements: Arc<[String]>,
     kinds: Vec<BlockKind>,
-}
-
-#[derive(Debug, Clone)]
-enum Replacement {
-    Words(Arc<WordReplacement>),
-    Pattern(PatternReplacement),
 }
 
 impl ReplaceText {
@@ -74,24 +70,25 @@ impl ReplaceText {
         case: LetterCase,
     ) -> Self {
         let words = words.into_iter().map(|(word, replacement)| (word.into(), replacement.into()));
-        Self::with_replacement(Replacement::Words(Arc::new(WordReplacement::new(words, case))))
+        let (words, replacements): (Vec<String>, Vec<String>) = words.unzip();
+        Self::new_for(TextSearch::for_words(&words, case), replacements)
     }
 
     /// Creates a policy that replaces each match of a regular expression.
     ///
-    /// The pattern has the syntax of the crate `regex`. Text that may belong to a match is held back, so matches must have a longest length: `\d{1,20}` is possible, `\d+` is not. In this
-    /// length, `[0-9]` counts as one byte. `\d` counts as four, since it matches the digits of all scripts.
+    /// The pattern has the syntax of the crate `regex`. Text that may belong to a match is held back, so matches must have
+    /// a longest length: `\d{1,20}` is possible, `\d+` is not. In this length, `[0-9]` counts as one byte. `\d` counts as
+    /// four, since it matches the digits of all scripts.
     ///
     /// # Errors
     /// Of kind [`Configuration`](advisor_core::ErrorKind::Configuration) for a pattern that is invalid, matches an empty text, or can match more than 64 KiB.
     pub fn for_pattern(pattern: &str, replacement: impl Into<String>) -> Result<Self> {
-        let (search, replacement) = (PatternSearch::new(pattern)?, replacement.into().into());
-        Ok(Self::with_replacement(Replacement::Pattern(PatternReplacement { search, replacement })))
+        Ok(Self::new_for(TextSearch::for_pattern(pattern)?, vec![replacement.into()]))
     }
 
-    fn with_replacement(replacement: Replacement) -> Self {
+    fn new_for(search: TextSearch, replacements: Vec<String>) -> Self {
         let kinds = vec![BlockKind::Text, BlockKind::Reasoning, BlockKind::Refusal];
-        Self { replacement, kinds }
+        Self { search, replacements: replacements.into(), kinds }
     }
 
     /// Sets the kinds of blocks whose text is edited. Kinds without text have no effect.
@@ -101,26 +98,27 @@ impl ReplaceText {
 
     /// Edits a stream outside a chain.
     pub fn edit(&self, stream: ChunkStream) -> ChunkStream {
-        let (mut replacement, kinds) = (self.replacement.clone(), self.kinds.clone());
-        stream.edit_text(replacement.hold_back(), move |text: &mut PendingText<'_>| {
-            if kinds.contains(&text.kind) { replacement.replace(text) } else { text.pass(text.len()) }
+        let Self { mut search, replacements, kinds } = self.clone();
+        stream.edit_text(search.hold_back(), move |text: &mut PendingText<'_>| {
+            if !kinds.contains(&text.kind) {
+                return text.pass(text.len());
+            }
+            loop {
+                match search.find((&*text).into()) {
+                    Found::Match(found) => {
+                        let replacement = replacements.get(found.word).map(String::as_str);
+                        search.forget(text.get(..found.place.end).unwrap_or_default());
+                        text.pass(found.place.start);
+                        text.replace(found.place.len(), replacement.unwrap_or_default());
+                    }
+                    // Only a possible beginning of a match is left.
+                    Found::Nothing(until) => {
+                        search.forget(text.get(..until).unwrap_or_default());
+                        return text.pass(until);
+                    }
+                }
+            }
         })
-    }
-}
-
-impl Replacement {
-    fn hold_back(&self) -> HoldBack {
-        HoldBack::Bytes(match self {
-            Self::Words(words) => words.search.hold_back(),
-            Self::Pattern(pattern) => pattern.search.hold_back(),
-        })
-    }
-
-    fn replace(&mut self, text: &mut PendingText<'_>) {
-        match self {
-            Self::Words(words) => words.replace(text),
-            Self::Pattern(pattern) => pattern.replace(text),
-        }
     }
 }
 
@@ -138,60 +136,5 @@ impl AdvisorInfo for ReplaceText {
 impl StreamAdvisor for ReplaceText {
     async fn advise_stream(self: Arc<Self>, request: ChatRequest, next: AdvisorChain) -> Result<ChunkStream> {
         Ok(self.edit(next.next_stream(request).await?))
-    }
-}
-
-/// A pattern with its replacement.
-#[derive(Debug, Clone)]
-struct PatternReplacement {
-    search: PatternSearch,
-    replacement: Arc<str>,
-}
-
-impl PatternReplacement {
-    /// Replaces the decided matches in a text. Only a possible beginning of a match is left.
-    fn replace(&mut self, text: &mut PendingText<'_>) {
-        loop {
-            match self.search.find((&*text).into()) {
-                Found::Match(place) => {
-                    self.search.forget(text.get(..place.end).unwrap_or_default());
-                    text.pass(place.start);
-                    text.replace(place.len(), &self.replacement);
-                }
-                Found::Nothing(until) => {
-                    self.search.forget(text.get(..until).unwrap_or_default());
-                    return text.pass(until);
-                }
-            }
-        }
-    }
-}
-
-/// Words with their replacements.
-#[derive(Debug)]
-struct WordReplacement {
-    search: Words,
-    /// The replacement of each word.
-    replacements: Vec<String>,
-}
-
-impl WordReplacement {
-    fn new(words: impl Iterator<Item = (String, String)>, case: LetterCase) -> Self {
-        let (words, replacements): (Vec<_>, Vec<_>) = words.unzip();
-        Self { search: Words::new(words.iter().map(String::as_str), case), replacements }
-    }
-
-    /// Replaces the words in a text. Only a possible beginning of a word is left.
-    fn replace(&self, text: &mut PendingText<'_>) {
-        loop {
-            match self.search.find((&*text).into()) {
-                Found::Match(found) => {
-                    let replacement = self.replacements.get(found.word).map(String::as_str);
-                    text.pass(found.place.start);
-                    text.replace(found.place.len(), replacement.unwrap_or_default());
-                }
-                Found::Nothing(until) => return text.pass(until),
-            }
-        }
     }
 }

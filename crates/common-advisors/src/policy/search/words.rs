@@ -1,9 +1,8 @@
 //! `Words` and `LetterCase`: finds words with the smallest hold-back.
 
 use std::collections::HashMap;
-use std::ops::Range;
 
-use super::{Found, Searched};
+use super::{Found, Match, Searched};
 
 /// The comparison of the letters of a word with those of a text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -26,15 +25,6 @@ pub(crate) struct Words {
     words: Vec<Vec<char>>,
     /// Words by their first character, in their order.
     by_first: HashMap<char, Vec<usize>>,
-}
-
-/// A word that was found.
-#[derive(Debug)]
-pub(crate) struct WordMatch {
-    /// Its bytes in the text.
-    pub(crate) place: Range<usize>,
-    /// The number of the word in the list.
-    pub(crate) word: usize,
 }
 
 /// The relation of the beginning of a text to the words.
@@ -69,7 +59,7 @@ impl Words {
     }
 
     /// Returns the first word in a text, if it is decided.
-    pub(crate) fn find(&self, text: Searched<'_>) -> Found<WordMatch> {
+    pub(crate) fn find(&self, text: Searched<'_>) -> Found<Match> {
         let mut at = 0;
         while let Some(rest) = text.get(at..)
             && let Some(first) = rest.chars().next()
@@ -78,7 +68,7 @@ impl Words {
                 Begins::No => at += first.len_utf8(),
                 Begins::Maybe => break,
                 Begins::Word { length, word } => {
-                    return Found::Match(WordMatch { place: at..at + length, word });
+                    return Found::Match(Match { place: at..at + length, word });
                 }
             }
         }

@@ -7,6 +7,7 @@
 //! here: the tool itself has to check them.
 
 use std::borrow::Cow;
+use std::io;
 
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Number, Value};
@@ -435,11 +436,29 @@ fn listed(values: &[Value]) -> String {
     if values.len() > 20 { few + ", …" } else { few }
 }
 
-/// Returns a value as text, or its beginning.
+/// Returns a value as JSON, or its beginning if it is long.
 fn shown(value: &Value) -> String {
-    let mut text = String::new();
-    write_beginning(value, &mut text);
-    shortened(text)
+    let mut beginning = Beginning(Vec::new());
+    // It fails when there is enough.
+    let _ = serde_json::to_writer(&mut beginning, value);
+    shortened(String::from_utf8_lossy(&beginning.0).into_owned())
+}
+
+/// The beginning of a text: a little more than is shown.
+struct Beginning(Vec<u8>);
+
+impl io::Write for Beginning {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // A character that is cut is behind what is shown.
+        let room = (MOST_SHOWN + char::MAX.len_utf8()).saturating_sub(self.0.len());
+        let taken = bytes.get(..room).unwrap_or(bytes);
+        self.0.extend_from_slice(taken);
+        Ok(taken.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 pub(super) fn shortened(mut text: String) -> String {
@@ -448,39 +467,6 @@ pub(super) fn shortened(mut text: String) -> String {
         text.push('…');
     }
     text
-}
-
-/// Writes a value as JSON, at least until the text is too long.
-fn write_beginning(value: &Value, text: &mut String) {
-    let word = |word: &str| Value::from(&word[..word.floor_char_boundary(MOST_SHOWN + 1)]).to_string();
-    match value {
-        Value::String(content) => text.push_str(&word(content)),
-        Value::Array(items) => {
-            text.push('[');
-            for (at, item) in items.iter().enumerate() {
-                if text.len() > MOST_SHOWN {
-                    return;
-                }
-                text.push_str(if at > 0 { "," } else { "" });
-                write_beginning(item, text);
-            }
-            text.push(']');
-        }
-        Value::Object(members) => {
-            text.push('{');
-            for (at, (name, inner)) in members.iter().enumerate() {
-                if text.len() > MOST_SHOWN {
-                    return;
-                }
-                text.push_str(if at > 0 { "," } else { "" });
-                text.push_str(&word(name));
-                text.push(':');
-                write_beginning(inner, text);
-            }
-            text.push('}');
-        }
-        other => text.push_str(&other.to_string()),
-    }
 }
 
 #[cfg(test)]

@@ -1,13 +1,15 @@
-//! `RoutedModel`: orders its `Route`s for a request, and calls them by a `FallbackModel`. `Health` of a model.
+//! `RoutedModel`: orders its `Route`s for a request, and tries them. `Health` of a model.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use advisor_core::{
-    Attempts, ChatModel, ChatRequest, ChunkStream, ConversationKey, Error, ErrorKind, FallbackModel, Result,
-    SchemaSupport, async_trait,
+    Attempts, ChatModel, ChatRequest, ChunkStream, ConversationKey, Error, ErrorKind, Result, SchemaSupport,
+    async_trait,
 };
+use futures::TryStreamExt;
 use tokio::time::Instant;
 
 use crate::recent::Recent;
@@ -32,7 +34,7 @@ const MOST_CONVERSATIONS: usize = 10_000;
 /// routes.
 ///
 /// # Ordering
-/// All attempts are of one round, as with [`FallbackModel`], which makes them.
+/// All attempts are of one round, as with [`FallbackModel`](advisor_core::FallbackModel).
 ///
 /// # Cancellation
 /// Dropping the future or the stream stops the running call. It counts neither as an answer nor as a failure.
@@ -154,9 +156,6 @@ impl RoutedModel {
             .filter(|(_, route)| route.takes(request))
             .map(|(place, _)| place)
             .collect();
-        if fitting.is_empty() {
-            return Err(Error::configuration("no route takes the request; give one of them no condition"));
-        }
         let named = self.named_in(request, &fitting)?;
         let (state, now) = (self.shared.lock(), Instant::now());
         let health = |place: usize| state.health.get(place).copied().unwrap_or_default();
@@ -205,6 +204,9 @@ impl Shared {
     }
 
     fn note_failure(&self, route: usize, error: &Error) {
+        if !concerns_the_server(error) {
+            return;
+        }
         self.with_health(route, |health| {
             health.note_failure(self.most_failures, self.cool_down, error.retry_after());
         });
@@ -229,21 +231,10 @@ impl ChatModel for RoutedModel {
         if let Some(first) = order.first() {
             self.shared.with_health(*first, |health| health.note_trial(self.shared.cool_down));
         }
-        let watched = |place: usize| {
-            let model = Arc::clone(&self.routes.get(place)?.model);
-            Some(Watched {
-                shared: Arc::clone(&self.shared),
-                route: place,
-                model,
-                conversation: conversation.clone(),
-            })
-        };
-        let mut models = order.into_iter().filter_map(watched);
-        let Some(first) = models.next() else {
-            return Err(Error::configuration("no route takes the request"));
-        };
-        let model = models.fold(FallbackModel::new(first), FallbackModel::with_fallback);
-        model.stream(request).await
+        let mut tries = Tries { model: self.clone(), request, conversation, left: order.into() };
+        let none = || Err(Error::configuration("no route takes the request; give one of them no condition"));
+        let first = tries.ask_next().await.unwrap_or_else(none);
+        ChunkStream::from_attempts(first, tries).await
     }
 
     fn name(&self) -> &str {
@@ -296,66 +287,50 @@ impl Health {
     }
 }
 
-/// The model of a route, whose answers and failures are noted.
-struct Watched {
-    shared: Arc<Shared>,
-    route: usize,
-    model: Arc<dyn ChatModel>,
-    /// The conversation that stays with the model, if it answers.
+/// The attempts at an answer, one for each route.
+struct Tries {
+    model: RoutedModel,
+    request: ChatRequest,
+    /// The conversation that stays with the model that answers.
     conversation: Option<ConversationKey>,
+    left: VecDeque<usize>,
 }
 
-#[async_trait]
-#[deny(clippy::missing_trait_methods)]
-impl ChatModel for Watched {
-    async fn stream(&self, request: ChatRequest) -> Result<ChunkStream> {
-        let round = request.round;
-        let first = self.model.stream(request).await;
-        let watch = Watch { shared: Arc::clone(&self.shared), route: self.route, round };
-        let stream = ChunkStream::from_attempts(first, watch).await?;
-        let (shared, route, conversation) = (Arc::clone(&self.shared), self.route, self.conversation.clone());
-        Ok(stream.on_completed(move |response| async move {
-            shared.note_answer(route, conversation.as_ref());
-            Ok(response)
+impl Tries {
+    /// Asks the model of the next route, whose answer or failure is noted.
+    async fn ask_next(&mut self) -> Option<Result<ChunkStream>> {
+        let place = self.left.pop_front()?;
+        let opened = self.model.routes.get(place)?.model.stream(self.request.clone()).await;
+        let (shared, conversation) = (Arc::clone(&self.model.shared), self.conversation.clone());
+        let failing = Arc::clone(&shared);
+        let note_failure = move |error: &Error| failing.note_failure(place, error);
+        Some(opened.inspect_err(&note_failure).map(|stream| {
+            ChunkStream::new(stream.inspect_err(note_failure)).on_completed(move |response| async move {
+                shared.note_answer(place, conversation.as_ref());
+                Ok(response)
+            })
         }))
     }
-
-    fn name(&self) -> &str {
-        self.model.name()
-    }
-
-    fn model_name(&self) -> Option<&str> {
-        self.model.model_name()
-    }
-
-    fn schema_support(&self) -> SchemaSupport {
-        self.model.schema_support()
-    }
-}
-
-/// Notes the error of an attempt. It makes no further attempt.
-struct Watch {
-    shared: Arc<Shared>,
-    route: usize,
-    round: u32,
 }
 
 #[async_trait]
-impl Attempts for Watch {
+impl Attempts for Tries {
     fn can_follow(&self, error: &Error) -> bool {
-        if concerns_the_server(error) {
-            self.shared.note_failure(self.route, error);
+        let concerns_the_model = concerns_the_server(error) || error.kind() == ErrorKind::ContextOverflow;
+        concerns_the_model && !self.left.is_empty()
+    }
+
+    async fn open_next(&mut self, mut error: Error) -> Result<ChunkStream> {
+        while self.can_follow(&error)
+            && let Some(next) = self.ask_next().await
+        {
+            tracing::info!(error = ?error.kind(), "a model failed; asking the next one");
+            match next {
+                Ok(stream) => return Ok(stream),
+                Err(failed) => error = failed,
+            }
         }
-        false
-    }
-
-    async fn open_next(&mut self, error: Error) -> Result<ChunkStream> {
         Err(error)
-    }
-
-    /// So that errors after output are seen, too.
-    fn voids(&self) -> Option<u32> {
-        Some(self.round)
     }
 }
 

@@ -1,10 +1,10 @@
 //! `Budget`: admits requests, charges answers to accounts and ends turns; `Spent`, the sums of an account.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use advisor_core::{
     AdvisorChain, AdvisorInfo, AdvisorRole, ChatRequest, ChatResponse, ChunkStream, Error, FinishReason,
-    Limit, Message, Phase, Placement, Result, StreamAdvisor, Text, Turn, Usage, async_trait,
+    Limit, Message, OncePerTurn, Phase, Placement, Result, StreamAdvisor, Text, Turn, Usage, async_trait,
 };
 
 use crate::money::{Money, Price, price_of};
@@ -59,6 +59,7 @@ pub struct Budget {
     tokens: Option<u64>,
     money: Option<(Money, Prices)>,
     ignores_unknown_cost: bool,
+    begun: OncePerTurn<Arc<Begun>>,
 }
 
 /// The prices of models, by their names.
@@ -94,18 +95,30 @@ impl Account {
     }
 }
 
-/// Turn extension: what the turn uses of each budget. A turn with an entry has begun.
-#[derive(Default)]
-struct Begun(Vec<Entry>);
-
-struct Entry {
-    /// Those of the budget.
-    accounts: Arc<Accounts>,
+/// What a turn uses of a budget.
+struct Begun {
     account: Arc<Account>,
-    /// The limit at which the turn ends. An answer was complete when it was reached.
-    ended: Option<Limit>,
-    /// Whether the last answer, without tools, was given.
-    has_last_answer: bool,
+    end: Mutex<End>,
+}
+
+/// The end of a turn by the budget.
+struct End {
+    /// The limit at which the turn ends. An answer was complete when it was reached, or the turn began at it.
+    limit: Option<Limit>,
+    /// Whether no answer may follow: the last one, without tools, was given.
+    is_final: bool,
+}
+
+impl Begun {
+    fn end(&self) -> MutexGuard<'_, End> {
+        self.end.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the limit for which the turn may not call the model. A tool loop may ask for one last answer.
+    fn refusal(&self, is_last: bool) -> Option<Limit> {
+        let end = self.end();
+        end.limit.clone().filter(|_| end.is_final || !is_last)
+    }
 }
 
 impl Budget {
@@ -126,8 +139,14 @@ impl Budget {
     }
 
     fn new(accounts: Accounts) -> Self {
-        let accounts = Arc::new(accounts);
-        Self { name: "budget".into(), accounts, tokens: None, money: None, ignores_unknown_cost: false }
+        Self {
+            name: "budget".into(),
+            accounts: Arc::new(accounts),
+            tokens: None,
+            money: None,
+            ignores_unknown_cost: false,
+            begun: OncePerTurn::default(),
+        }
     }
 
     /// Sets the maximum number of tokens, those of requests and of answers. The tokens of earlier rounds count again in
@@ -189,57 +208,16 @@ impl Budget {
         }
     }
 
-    /// Returns the account that pays for a request, or the limit for which it may not go to the model.
-    fn admit(&self, request: &ChatRequest) -> Result<std::result::Result<Arc<Account>, Limit>> {
-        let turn = &request.turn;
-        if let Some((account, refusal)) = self.entry(turn) {
-            if let Some(limit) = refusal {
-                return Ok(Err(limit));
-            }
-            // Another turn may have spent the account. A turn that has begun ends at the boundary of its round.
-            self.end_if_spent(&account, turn);
-            return Ok(Ok(account));
-        }
+    /// Begins a turn. One that begins when its account is spent gets no answer.
+    fn begin(&self, request: &ChatRequest) -> Result<Arc<Begun>> {
+        let is_idle = |account: &Account| account.spent() == Spent::default();
         let account = match &*self.accounts {
             None => Arc::default(),
-            Some(shared) => {
-                shared.of(request, Account::default, |account| account.spent() == Spent::default())?
-            }
+            Some(shared) => shared.of(request, Account::default, is_idle)?,
         };
-        match self.reached(&account) {
-            Some(limit) => Ok(Err(limit)),
-            None => Ok(Ok(self.begin(turn, account))),
-        }
-    }
-
-    /// Returns the account of a turn that has begun, and the limit for which it may not call the model. A tool loop may
-    /// ask for one last answer.
-    fn entry(&self, turn: &Turn) -> Option<(Arc<Account>, Option<Limit>)> {
-        let is_last = turn.facts(|facts| facts.is_last_answer);
-        self.with_entry(turn, |entry| {
-            let refusal = entry.ended.clone().filter(|_| entry.has_last_answer || !is_last);
-            (Arc::clone(&entry.account), refusal)
-        })
-    }
-
-    /// Notes that the turn has begun, and returns its account: this one, unless another call of the turn was faster.
-    fn begin(&self, turn: &Turn, account: Arc<Account>) -> Arc<Account> {
-        let (accounts, noted) = (Arc::clone(&self.accounts), Arc::clone(&account));
-        let entry = Entry { accounts, account: noted, ended: None, has_last_answer: false };
-        turn.extensions().update(|begun: &mut Begun| {
-            if !begun.0.iter().any(|known| Arc::ptr_eq(&known.accounts, &self.accounts)) {
-                begun.0.push(entry);
-            }
-        });
-        self.with_entry(turn, |entry| Arc::clone(&entry.account)).unwrap_or(account)
-    }
-
-    fn with_entry<R>(&self, turn: &Turn, with: impl FnOnce(&mut Entry) -> R) -> Option<R> {
-        let find = |begun: &mut Begun| {
-            let entry = begun.0.iter_mut().find(|entry| Arc::ptr_eq(&entry.accounts, &self.accounts));
-            entry.map(with)
-        };
-        turn.extensions().update(find).flatten()
+        let limit = self.reached(&account);
+        let end = Mutex::new(End { is_final: limit.is_some(), limit });
+        Ok(Arc::new(Begun { account, end }))
     }
 
     /// Charges an answer to the account, as far as its cost is known.
@@ -325,36 +303,22 @@ impl AdvisorInfo for Budget {
 #[async_trait]
 impl StreamAdvisor for Budget {
     async fn advise_stream(self: Arc<Self>, request: ChatRequest, next: AdvisorChain) -> Result<ChunkStream> {
-        let account = match self.admit(&request)? {
-            Ok(account) => account,
-            Err(limit) => return Ok(request.answer(refuse(limit))),
-        };
         let (turn, model) = (Arc::clone(&request.turn), request.options.model.clone());
+        let begun = self.begun.get_or_try_init(&turn, async { self.begin(&request) }).await?;
+        if let Some(limit) = begun.refusal(turn.facts(|facts| facts.is_last_answer)) {
+            return Ok(request.answer(refuse(limit)));
+        }
+        // Another turn may have spent the account. A turn that has begun ends at the boundary of its round.
+        self.end_if_spent(&begun.account, &turn);
         let answer = next.next_stream(request).await?;
         Ok(answer.on_completed(move |response| async move {
-            let charged = self.charge(&account, &response, model.as_deref());
-            let reached = self.end_if_spent(&account, &turn);
+            let charged = self.charge(&begun.account, &response, model.as_deref());
+            let reached = self.end_if_spent(&begun.account, &turn);
             let is_last = turn.facts(|facts| facts.is_last_answer);
-            self.with_entry(&turn, |entry| {
-                entry.ended = reached.or_else(|| entry.ended.take());
-                entry.has_last_answer |= is_last;
-            });
+            let mut end = begun.end();
+            end.limit = reached.or_else(|| end.limit.take());
+            end.is_final |= is_last;
             charged.map(|()| response)
         }))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use advisor_core::TurnId;
-
-    use super::*;
-
-    /// Two calls of one turn may begin at the same time.
-    #[test]
-    fn turn_has_one_account() {
-        let (budget, turn) = (Budget::for_each_turn(), Turn::new(TurnId::random()));
-        let [one, other] = [(); 2].map(|()| budget.begin(&turn, Arc::default()));
-        assert!(Arc::ptr_eq(&one, &other));
     }
 }

@@ -12,9 +12,7 @@ mod usage;
 use std::collections::VecDeque;
 use std::fmt;
 
-use advisor_core::{
-    AggregatorLimits, Citation, Delta, DeltaKind, Finish, FinishReason, ProviderData, Text, ToolCallDelta,
-};
+use advisor_core::{Citation, Delta, DeltaKind, Finish, FinishReason, ProviderData, Text, ToolCallDelta};
 use provider_http::answer::{AnswerEvent, Framing, Meaning, WireFormat};
 use provider_http::failure::Report;
 use provider_http::json::{self, Json, Key, Str, is_nothing};
@@ -39,8 +37,6 @@ const WORDS: [(FinishReason, &[&str]); 5] = [
 pub(crate) struct Messages {
     /// The format name of the server's data.
     format: Text,
-    /// The maximum bytes of blocks that are kept until their end.
-    most_kept: usize,
     counts: TokenCounts,
     blocks: OpenBlocks,
     /// The number of the last block that has begun.
@@ -86,11 +82,10 @@ struct Piece<'a> {
 }
 
 impl Messages {
-    /// Creates the format of an answer with these limits. `format` is the format name of the server's data.
-    pub(crate) fn new(format: Text, limits: AggregatorLimits) -> Self {
+    /// Creates the format of an answer. `format` is the format name of the server's data.
+    pub(crate) fn new(format: Text) -> Self {
         Self {
             format,
-            most_kept: limits.answer_bytes,
             counts: TokenCounts::default(),
             blocks: OpenBlocks::default(),
             last: None,
@@ -275,13 +270,6 @@ impl WireFormat for Messages {
     }
 
     fn read(&mut self, event: AnswerEvent<'_>, deltas: &mut VecDeque<Delta>) -> serde_json::Result<Meaning> {
-        let failure = |error: &Value| {
-            let report = Report::find(error).unwrap_or_else(|| Report::read(error));
-            Meaning::Failure(Box::new(report))
-        };
-        if event.name == Some("error") {
-            return Ok(failure(&json::value(event.data).unwrap_or_else(|_| event.data.into())));
-        }
         let wire = Event::read(event.data)?;
         let bytes = event.data.len();
         let kind = wire.kind.text();
@@ -298,7 +286,11 @@ impl WireFormat for Messages {
             }
             "message_stop" => deltas.push_back(Delta::done()),
             "ping" => return Ok(Meaning::KeepAlive),
-            "error" => return Ok(failure(&json::value(event.data)?)),
+            "error" => {
+                let error = json::value(event.data)?;
+                let report = Report::find(&error).unwrap_or_else(|| Report::read(&error));
+                return Ok(Meaning::Failure(Box::new(report)));
+            }
             kind => {
                 let message = WireMessage::read(event.data);
                 if kind != "message" || message.content.is_none() {
@@ -309,10 +301,11 @@ impl WireFormat for Messages {
                 return Ok(Meaning::Whole);
             }
         }
-        if self.blocks.kept() > self.most_kept {
-            return Ok(Meaning::TooLarge { limit: self.most_kept });
-        }
         Ok(Meaning::Piece)
+    }
+
+    fn kept(&self) -> usize {
+        self.blocks.kept()
     }
 
     /// Passes on the rest of blocks without an end.

@@ -183,7 +183,7 @@ impl ChatModel for AnthropicModel {
         let name = format_of(call.uri.host().unwrap_or_default());
         let (body, names) = request::body(&request, model, &name, &self.body)?;
         (call.body, call.tools) = (body, Some(Arc::new(names)));
-        let format = || Messages::new(name.clone(), self.server.answer_limits);
+        let format = || Messages::new(name.clone());
         self.server.stream(&call, request.round, request.aggregator_settings(), format).await
     }
 

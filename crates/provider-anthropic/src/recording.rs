@@ -25,6 +25,5 @@ use crate::wire::FORMAT;
 /// ```
 #[must_use]
 pub fn aggregate<B: Into<Bytes>>(pieces: impl IntoIterator<Item = B>) -> Value {
-    let settings = AggregatorSettings::default();
-    recording::aggregate(Messages::new(FORMAT.into(), settings.limits), settings, pieces)
+    recording::aggregate(Messages::new(FORMAT.into()), AggregatorSettings::default(), pieces)
 }

@@ -11,8 +11,7 @@ use std::collections::VecDeque;
 use std::fmt;
 
 use advisor_core::{
-    AggregatorLimits, Delta, DeltaKind, Finish, FinishReason, Media, MediaDelta, Opaque, ProviderData, Text,
-    Usage,
+    Delta, DeltaKind, Finish, FinishReason, Media, MediaDelta, Opaque, ProviderData, Text, Usage,
 };
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -44,8 +43,6 @@ const MISSING_SIGNATURE: &str = "MISSING_THOUGHT_SIGNATURE";
 pub(crate) struct GenerateContent {
     /// The format name of the server's data.
     format: Text,
-    /// The maximum bytes of a call that is kept until its end.
-    most_kept: usize,
     sent_origin: bool,
     counts: TokenCounts,
     calls: Calls,
@@ -58,11 +55,10 @@ pub(crate) struct GenerateContent {
 }
 
 impl GenerateContent {
-    /// Creates the format of an answer with these limits. `format` is the format name of the server's data.
-    pub(crate) fn new(format: Text, limits: AggregatorLimits) -> Self {
+    /// Creates the format of an answer. `format` is the format name of the server's data.
+    pub(crate) fn new(format: Text) -> Self {
         Self {
             format,
-            most_kept: limits.answer_bytes,
             sent_origin: false,
             counts: TokenCounts::default(),
             calls: Calls::default(),
@@ -105,7 +101,7 @@ impl GenerateContent {
         for event in events.into_iter().filter(|event| !event.is_empty()) {
             match self.read(AnswerEvent { name: None, data: event }, deltas)? {
                 Meaning::Piece => is_answer = true,
-                failure @ (Meaning::Failure(_) | Meaning::TooLarge { .. }) => return Ok(failure),
+                failure @ Meaning::Failure(_) => return Ok(failure),
                 _ => {}
             }
         }
@@ -227,9 +223,7 @@ impl WireFormat for GenerateContent {
         if let Err(report) = self.event(wire, deltas) {
             return Ok(Meaning::Failure(report));
         }
-        if self.calls.note_kept(event.data.len()) > self.most_kept {
-            return Ok(Meaning::TooLarge { limit: self.most_kept });
-        }
+        self.calls.note_kept(event.data.len());
         Ok(Meaning::Piece)
     }
 
@@ -243,6 +237,10 @@ impl WireFormat for GenerateContent {
     /// A signature is data of its own, and an event with one never like the last.
     fn repeat(&mut self, _spelling: &str) -> bool {
         true
+    }
+
+    fn kept(&self) -> usize {
+        self.calls.kept()
     }
 
     fn finish(&mut self, deltas: &mut VecDeque<Delta>) {

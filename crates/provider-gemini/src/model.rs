@@ -141,7 +141,7 @@ impl GeminiModel {
 impl ChatModel for GeminiModel {
     async fn stream(&self, request: ChatRequest) -> Result<ChunkStream> {
         let (call, name) = self.call(&request)?;
-        let format = || GenerateContent::new(name.clone(), self.server.answer_limits);
+        let format = || GenerateContent::new(name.clone());
         self.server.stream(&call, request.round, request.aggregator_settings(), format).await
     }
 

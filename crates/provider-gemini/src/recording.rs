@@ -27,6 +27,5 @@ use crate::wire::FORMAT;
 /// ```
 #[must_use]
 pub fn aggregate<B: Into<Bytes>>(pieces: impl IntoIterator<Item = B>) -> Value {
-    let settings = AggregatorSettings::default();
-    recording::aggregate(GenerateContent::new(FORMAT.into(), settings.limits), settings, pieces)
+    recording::aggregate(GenerateContent::new(FORMAT.into()), AggregatorSettings::default(), pieces)
 }

@@ -75,7 +75,8 @@ pub(crate) struct Call<'a> {
     pub(crate) is_empty: bool,
     pub(crate) id: Str<'a>,
     pub(crate) name: Str<'a>,
-    pub(crate) args: &'a str,
+    /// An object, which some servers write into a text.
+    pub(crate) args: Str<'a>,
     pub(crate) pieces: Value,
     /// Whether more pieces follow.
     pub(crate) continues: bool,
@@ -200,7 +201,7 @@ impl<'a> Call<'a> {
         match name.spelling() {
             "id" => value.text(&mut self.id),
             "name" => value.text(&mut self.name),
-            "args" => value.raw(&mut self.args),
+            "args" => value.text_or_json(&mut self.args),
             "partialArgs" => value.value(&mut self.pieces),
             "willContinue" => flag(value, &mut self.continues),
             _ => value.skip(),

@@ -133,7 +133,7 @@ impl<'a> Line<'a> {
 
 /// Reads a call. Ollama sends each one whole. Its `index` is not read: some servers send 0 with all.
 fn read_call<'a>(json: Json<'a>, call: &mut ToolCallDelta) -> Option<Json<'a>> {
-    let (mut id, mut name, mut arguments) = (Str::default(), Str::default(), "");
+    let [mut id, mut name, mut arguments] = [Str::default(); 3];
     let rest = json.object(|key| {
         let (key, value) = key.split()?;
         match key.spelling() {
@@ -143,7 +143,8 @@ fn read_call<'a>(json: Json<'a>, call: &mut ToolCallDelta) -> Option<Json<'a>> {
                 let (key, value) = key.split()?;
                 match key.spelling() {
                     "name" => value.text(&mut name),
-                    "arguments" => value.raw(&mut arguments),
+                    // Some servers write the object into a text (Q20).
+                    "arguments" => value.text_or_json(&mut arguments),
                     _ => value.skip(),
                 }
             }),
@@ -152,12 +153,7 @@ fn read_call<'a>(json: Json<'a>, call: &mut ToolCallDelta) -> Option<Json<'a>> {
     })?;
     call.call_id = id.text().as_deref().map(Text::from);
     call.name = name.text().as_deref().map(Text::from);
-    call.arguments_delta = match arguments {
-        "" => None,
-        // Some servers write the object into a text (Q20).
-        text if text.starts_with('"') => json::value(text).ok()?.as_str().map(Text::from),
-        object => Some(object.into()),
-    };
+    call.arguments_delta = arguments.text().as_deref().map(Text::from);
     Some(rest)
 }
 

@@ -20,9 +20,7 @@ mod think_tags;
 
 use std::collections::{HashSet, VecDeque};
 
-use advisor_core::{
-    AggregatorLimits, Citation, Delta, DeltaKind, Media, Opaque, ProviderData, Text, ToolCallDelta, Usage,
-};
+use advisor_core::{Citation, Delta, DeltaKind, Media, Opaque, ProviderData, Text, ToolCallDelta, Usage};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use provider_http::answer::{AnswerEvent, Framing, Meaning, WireFormat};
@@ -69,12 +67,12 @@ impl WireFormat for ChatCompletions {
 
     fn read(&mut self, event: AnswerEvent<'_>, deltas: &mut VecDeque<Delta>) -> serde_json::Result<Meaning> {
         if !event.data.starts_with('{') {
-            return read_other(event);
+            return Ok(Meaning::from_json(&value(event.data)?));
         }
         let mut object = Event::default();
         read(event.data, |json| object.read(json))?;
-        if is_error(event) || !object.is_answer {
-            let meaning = meaning_of(event, &value(event.data).unwrap_or_default());
+        if !object.is_answer {
+            let meaning = Meaning::from_json(&value(event.data).unwrap_or_default());
             if meaning != Meaning::Unknown {
                 return Ok(meaning);
             }
@@ -104,6 +102,10 @@ impl WireFormat for ChatCompletions {
             && self.choices.are_known()
             && self.audio.kept() == 0
             && self.details.repeat(spelling)
+    }
+
+    fn kept(&self) -> usize {
+        self.audio.kept()
     }
 }
 
@@ -149,9 +151,7 @@ impl ChatCompletions {
             let new = deltas.split_off(before);
             deltas.extend(new.into_iter().filter(|delta| !matches!(delta.kind, DeltaKind::Finish(_))));
         }
-        let limit = AggregatorLimits::default().answer_bytes;
         match error {
-            _ if self.audio.kept() > limit => Meaning::TooLarge { limit },
             Some(report) => Meaning::Failure(Box::new(report)),
             None if mixes => {
                 Meaning::Contradiction("the server mixes several answers to one request; make it give one")
@@ -380,26 +380,4 @@ pub(crate) fn error_of(error: &str) -> Option<Report> {
     } else {
         Some(Report::read(&value(error).unwrap_or_default()))
     }
-}
-
-/// Checks whether an event is named `error`. Such an event is an error with any content.
-fn is_error(event: AnswerEvent<'_>) -> bool {
-    event.name == Some("error")
-}
-
-/// Reads JSON that is no object: a list of errors as Google sends it, or an error as plain text.
-pub(crate) fn read_other(event: AnswerEvent<'_>) -> serde_json::Result<Meaning> {
-    match value(event.data) {
-        Ok(json) => Ok(meaning_of(event, &json)),
-        Err(_) if is_error(event) => Ok(meaning_of(event, &Value::String(event.data.to_owned()))),
-        Err(error) => Err(error),
-    }
-}
-
-/// Returns the meaning of JSON that is no part of an answer.
-fn meaning_of(event: AnswerEvent<'_>, json: &Value) -> Meaning {
-    if is_error(event) {
-        return Meaning::Failure(Box::new(Report::find(json).unwrap_or_else(|| Report::read(json))));
-    }
-    Meaning::from_json(json)
 }

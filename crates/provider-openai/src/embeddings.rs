@@ -1,7 +1,7 @@
 //! Embeddings: sends texts, returns their vectors.
 
 use advisor_core::{Embedding, EmbeddingModel, Error, ErrorKind, Result, Text, async_trait};
-use provider_http::server::{Call, Server, Variables, path_segment};
+use provider_http::server::{Call, Server, Variables};
 use serde::{Deserialize, Serialize};
 
 use crate::model::OPENAI;
@@ -129,13 +129,7 @@ impl OpenAiEmbeddings {
         let body = serde_json::to_vec(&body).map_err(|error| {
             Error::configuration("the texts could not be written as JSON").with_source(error)
         })?;
-        match &self.profile.azure_api_version {
-            Some(version) => {
-                let path = format!("/openai/deployments/{}/embeddings", path_segment(model));
-                self.server.call(&path, &[("api-version", version)], body.into())
-            }
-            None => self.server.call("/embeddings", &[], body.into()),
-        }
+        self.profile.call(&self.server, model, "/embeddings", body.into())
     }
 }
 

@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use advisor_core::{ChatModel, ChatRequest, ChunkStream, Result, SchemaSupport, Text, async_trait};
 use bytes::Bytes;
-use provider_http::server::{Call, Server, Variables, path_segment};
+use provider_http::server::{Call, Server, Variables};
 
 use crate::answer::ChatCompletions;
 use crate::profile::Profile;
 use crate::request::{self, BodySettings};
-use crate::wire::format_of;
+use crate::wire::{FORMAT, format_of};
 
 /// The base URL of OpenAI.
 pub(crate) const OPENAI: &str = "https://api.openai.com/v1";
@@ -130,14 +130,8 @@ impl OpenAiModel {
     /// Returns the call for a request, and the format name of data for its server.
     fn call(&self, request: &ChatRequest) -> Result<(Call, Text)> {
         let model = VARIABLES.model_of(request, self.model.as_ref())?;
-        let mut call = match &self.settings.profile.azure_api_version {
-            Some(version) => {
-                let path = format!("/openai/deployments/{}/chat/completions", path_segment(model));
-                self.server.call(&path, &[("api-version", version)], Bytes::new())?
-            }
-            None => self.server.call("/chat/completions", &[], Bytes::new())?,
-        };
-        let format = format_of(call.uri.host().unwrap_or_default());
+        let mut call = self.settings.profile.call(&self.server, model, "/chat/completions", Bytes::new())?;
+        let format = format_of(FORMAT, &call);
         let (body, names) = request::body(request, model, format.clone(), &self.settings)?;
         (call.body, call.tools) = (body, Some(names));
         Ok((call, format))

@@ -7,10 +7,11 @@
 #[cfg(test)]
 mod tests;
 
-use advisor_core::{SchemaSupport, Text};
+use advisor_core::{Result, SchemaSupport, Text};
+use bytes::Bytes;
 use http::HeaderName;
 use provider_http::names::IdRule;
-use provider_http::server::Authorization;
+use provider_http::server::{Authorization, Call, Server, path_segment};
 
 /// The requirements and behaviour of a server that differ from those of others.
 ///
@@ -303,5 +304,16 @@ impl Profile {
             host == *domain || host.strip_suffix(domain).is_some_and(|rest| rest.ends_with('.'))
         });
         known.map_or_else(Self::compatible, |(_, profile)| profile())
+    }
+
+    /// Returns the call with this body to a path of the API. At Azure, it names the model.
+    pub(crate) fn call(&self, server: &Server, model: &str, path: &str, body: Bytes) -> Result<Call> {
+        match &self.azure_api_version {
+            Some(version) => {
+                let path = format!("/openai/deployments/{}{path}", path_segment(model));
+                server.call(&path, &[("api-version", version)], body)
+            }
+            None => server.call(path, &[], body),
+        }
     }
 }

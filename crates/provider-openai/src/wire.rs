@@ -8,6 +8,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use advisor_core::{Text, Usage};
 use provider_http::json::{Json, Key, Str, count, is_nothing, value};
+use provider_http::server::Call;
 use serde_json::{Map, Value};
 use smallvec::SmallVec;
 
@@ -21,11 +22,11 @@ pub(crate) const REASONING_DETAILS: &str = "reasoning_details";
 /// numbers.
 const LOWEST_INDEX: i64 = i64::MIN / 2;
 
-/// Returns the format name of data that only the server at this host can read.
+/// Returns the format name of data of this API that only the server of the call can read.
 ///
 /// Its signatures and ids mean nothing to another server, which may refuse them.
-pub(crate) fn format_of(host: &str) -> Text {
-    format!("{FORMAT}@{}", host.to_ascii_lowercase()).into()
+pub(crate) fn format_of(api: &str, call: &Call) -> Text {
+    format!("{api}@{}", call.uri.host().unwrap_or_default().to_ascii_lowercase()).into()
 }
 
 /// Returns the entries of a list; none if the JSON is something else.

@@ -16,20 +16,19 @@ use serde_json::{Value, json};
 use super::*;
 use crate::wire::FORMAT;
 
-fn read(pieces: &[&[u8]], limits: AggregatorLimits) -> ReadAnswer {
+fn read(pieces: &[&[u8]]) -> ReadAnswer {
     let redaction = Redaction::default();
-    let decoder = AnswerDecoder::new(Messages::new(FORMAT.into(), limits), SseLimits::default(), redaction);
-    read_answer(decoder, AggregatorSettings { limits, ..AggregatorSettings::default() }, pieces)
+    let decoder = AnswerDecoder::new(Messages::new(FORMAT.into()), SseLimits::default(), redaction);
+    read_answer(decoder, AggregatorSettings::default(), pieces)
 }
 
 /// Reads a body whole, byte by byte and at random splits, which give the same chunks.
 pub(super) fn result_of(body: &[u8]) -> (Vec<Chunk>, Result<ChatResponse>) {
-    let limits = AggregatorLimits::default();
-    let whole = read(&[body], limits);
+    let whole = read(&[body]);
     let bytes: Vec<&[u8]> = body.chunks(1).collect();
     let random: Vec<Vec<&[u8]>> = split::random_splits(body, 7, 10).map(|split| split.pieces).collect();
     for pieces in [bytes].iter().chain(&random) {
-        let other = read(pieces, limits);
+        let other = read(pieces);
         let pieces: Vec<_> = pieces.iter().map(|piece| String::from_utf8_lossy(piece)).collect();
         assert_eq!(other.chunks, whole.chunks, "{pieces:?}");
         whole.assert_same(&other, &format!("{pieces:?}"));
@@ -138,14 +137,16 @@ pub(super) fn opaque(response: &ChatResponse) -> Vec<(String, Value)> {
 }
 
 #[test]
-fn law_r1_kept_blocks_are_bounded() {
-    let limits = AggregatorLimits { answer_bytes: 2000, ..AggregatorLimits::default() };
-    let search = open(0, json!({"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}}));
-    let piece = input(0, &"x".repeat(100));
-    let mut events = vec![start(), search];
-    events.extend(std::iter::repeat_n(piece, 40));
-    let result = read(&[&sse(&events)], limits).response;
-    assert_eq!(result.expect_err("too large").kind(), advisor_core::ErrorKind::TooLarge);
+fn law_r1_kept_blocks_count() {
+    let mut format = Messages::new(FORMAT.into());
+    let search = json!({"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}});
+    for event in [open(0, search), input(0, &"x".repeat(1000)), input(0, &"x".repeat(1000))] {
+        let event = event.to_string();
+        format.read(AnswerEvent { name: None, data: &event }, &mut VecDeque::new()).expect("JSON");
+    }
+    assert!(format.kept() > 2000);
+    format.end_block(Some(0), &mut VecDeque::new());
+    assert_eq!(format.kept(), 0);
 }
 
 #[test]
@@ -180,7 +181,7 @@ proptest! {
             let name = |at: usize| if is_named { format!("event: {at}\n") } else { String::new() };
             let framed = events.iter().enumerate().map(|(at, piece)| format!("{}{}\n\n", name(at), event(piece)));
             let body = framed.collect::<String>() + "data: {\"type\":\"message_stop\"}\n\n";
-            read(&[body.as_bytes()], AggregatorLimits::default())
+            read(&[body.as_bytes()])
         });
         prop_assert_eq!(&repeated.chunks, &named.chunks);
         named.assert_same(&repeated, "repeated");

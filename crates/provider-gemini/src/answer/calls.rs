@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 
 use advisor_core::{Delta, DeltaKind, ProviderData, Text, ToolCallDelta};
-use provider_http::json;
 use serde_json::{Map, Value};
 
 use crate::wire::Call;
@@ -66,14 +65,9 @@ impl Calls {
         fragment.call_id = call.id.text().as_deref().map(Text::from);
         fragment.name = call.name.text().as_deref().map(Text::from);
         fragment.provider_data = signature;
-        fragment.arguments_delta = match call.args {
-            "" if ends => open.whole().map(Text::from),
-            "" => None,
-            // Some servers write the object into a text.
-            args if args.starts_with('"') => {
-                json::value(args).ok().as_ref().and_then(Value::as_str).map(Text::from)
-            }
-            args => Some(args.into()),
+        fragment.arguments_delta = match call.args.text() {
+            Some(args) => Some(Text::from(args)),
+            None => open.whole().filter(|_| ends).map(Text::from),
         };
         if begins || ends || fragment.provider_data.is_some() {
             deltas.push_back(Delta::tool_call(fragment));
@@ -84,12 +78,16 @@ impl Calls {
         }
     }
 
-    /// Notes the bytes of an event. Returns those of the events of an open call.
-    pub(super) fn note_kept(&mut self, bytes: usize) -> usize {
-        self.open.as_mut().map_or(0, |open| {
+    /// Notes the bytes of an event.
+    pub(super) fn note_kept(&mut self, bytes: usize) {
+        if let Some(open) = &mut self.open {
             open.kept = open.kept.saturating_add(bytes);
-            open.kept
-        })
+        }
+    }
+
+    /// Returns the bytes of the events of an open call.
+    pub(super) fn kept(&self) -> usize {
+        self.open.as_ref().map_or(0, |open| open.kept)
     }
 
     /// Leaves a call whose end did not arrive. It never runs.

@@ -7,9 +7,7 @@ mod content;
 mod ends;
 mod framing;
 
-use advisor_core::{
-    AggregatorLimits, AggregatorSettings, Block, BlockContent, ChatResponse, Chunk, Error, FinishReason,
-};
+use advisor_core::{AggregatorSettings, Block, BlockContent, ChatResponse, Chunk, Error, FinishReason};
 use advisor_test_support::decoding::{ReadAnswer, read_answer};
 use advisor_testkit::split;
 use proptest::collection::vec;
@@ -23,7 +21,7 @@ use super::GenerateContent;
 use crate::wire::FORMAT;
 
 fn format() -> GenerateContent {
-    GenerateContent::new(FORMAT.into(), AggregatorLimits::default())
+    GenerateContent::new(FORMAT.into())
 }
 
 /// Reads a body in pieces.

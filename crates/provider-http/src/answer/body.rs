@@ -100,9 +100,7 @@ impl Body {
 pub(super) struct Beginning {
     /// The number of bytes skipped before the body's first byte.
     skipped: u64,
-    /// The number of bytes of the byte-order mark seen. The mark counts only at the very beginning.
-    mark: usize,
-    /// The first bytes of the body, which do not decide its kind.
+    /// The first bytes of the body, which do not decide its kind, or of a byte-order mark.
     held: Bytes,
 }
 
@@ -116,31 +114,17 @@ impl Beginning {
     fn push(&mut self, bytes: Bytes) -> Option<(Bytes, u64)> {
         let mut bytes =
             if self.held.is_empty() { bytes } else { [mem::take(&mut self.held), bytes].concat().into() };
-        let from = self.skip(&mut bytes)?;
-        Some((bytes, from))
-    }
-
-    /// Removes the bytes before the body from `bytes`. Returns the position of the body's first byte; `None` if it has
-    /// not arrived.
-    fn skip(&mut self, bytes: &mut Bytes) -> Option<u64> {
-        while self.skipped == self.mark as u64
-            && let Some(expected) = BYTE_ORDER_MARK.get(self.mark)
-        {
-            if bytes.first()? == expected {
-                bytes.advance(1);
-                self.mark += 1;
-                self.skipped += 1;
-            } else if let Some(held @ [_, ..]) = BYTE_ORDER_MARK.get(..self.mark) {
-                // The bytes are no byte-order mark but begin another character.
-                *bytes = [held, bytes].concat().into();
-                return Some(0);
-            } else {
-                break;
-            }
+        // The mark counts only at the very beginning.
+        if self.skipped == 0 && BYTE_ORDER_MARK.starts_with(&bytes) && bytes.len() < BYTE_ORDER_MARK.len() {
+            self.held = bytes;
+            return None;
         }
+        let mark =
+            if self.skipped == 0 && bytes.starts_with(&BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
+        bytes.advance(mark);
         let blank = bytes.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
         bytes.advance(blank);
-        self.skipped += blank as u64;
-        bytes.first().map(|_| self.skipped)
+        self.skipped += (mark + blank) as u64;
+        (!bytes.is_empty()).then_some((bytes, self.skipped))
     }
 }

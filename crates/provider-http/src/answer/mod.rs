@@ -65,6 +65,13 @@ impl<W: WireFormat> AnswerDecoder<W> {
         self
     }
 
+    /// Sets the most bytes of the answer that the format may keep.
+    #[must_use]
+    pub(crate) fn with_most_kept(mut self, bytes: usize) -> Self {
+        self.progress.most_kept = bytes;
+        self
+    }
+
     /// Sets the content type of the body, for errors.
     #[must_use]
     pub(crate) fn with_content_type(mut self, content_type: &str) -> Self {

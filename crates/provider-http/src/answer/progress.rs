@@ -5,13 +5,13 @@ use std::collections::VecDeque;
 use std::mem;
 use std::sync::Arc;
 
-use advisor_core::{Delta, DeltaKind, Error, FinishReason, Result, ToolCallDelta};
+use advisor_core::{AggregatorLimits, Delta, DeltaKind, Error, FinishReason, Result, ToolCallDelta};
 
 use super::repeat::Repeat;
 use super::wire_format::{AnswerEvent, End, Framing, Meaning, WireFormat};
 use crate::error::{malformed_json, too_large};
 use crate::failure::{Failures, Report};
-use crate::json::with_plain_keys;
+use crate::json::{value, with_plain_keys};
 use crate::names::WireNames;
 use crate::redaction::ServerWords;
 use crate::sse::SseEvent;
@@ -27,6 +27,8 @@ pub(super) struct Progress<W> {
     /// The tool names of the answered request.
     pub(super) tools: Option<Arc<WireNames>>,
     format: W,
+    /// The most bytes that the format may keep.
+    pub(super) most_kept: usize,
     /// Whether the format was asked for deltas that it held back.
     format_finished: bool,
     /// Whether a part of an answer has arrived.
@@ -46,6 +48,7 @@ impl<W: WireFormat> Progress<W> {
             failures,
             tools: None,
             format,
+            most_kept: AggregatorLimits::default().answer_bytes,
             format_finished: false,
             has_answer: false,
             status: None,
@@ -95,6 +98,11 @@ impl<W: WireFormat> Progress<W> {
     }
 
     fn read(&mut self, event: AnswerEvent<'_>) -> serde_json::Result<Read> {
+        if event.name == Some("error") {
+            let json = value(event.data).unwrap_or_else(|_| event.data.into());
+            self.fail(Report::find(&json).unwrap_or_else(|| Report::read(&json)));
+            return Ok(Read::Piece);
+        }
         let data = with_plain_keys(event.data);
         let event = AnswerEvent { data: &data, ..event };
         if let Some((delta, usage)) = self.repeat.read(event, &mut self.format) {
@@ -106,6 +114,9 @@ impl<W: WireFormat> Progress<W> {
         }
         let before = self.deltas.len();
         let meaning = self.format.read(event, &mut self.deltas)?;
+        if self.format.kept() > self.most_kept {
+            self.fail_with(too_large(self.most_kept));
+        }
         let ends = self.note_new(before);
         let mut new = self.deltas.range(before..);
         let (piece, usage) = match (new.next(), new.next().map(|delta| &delta.kind), new.next()) {

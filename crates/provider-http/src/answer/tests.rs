@@ -311,6 +311,16 @@ fn status_becomes_error_only_without_an_answer() {
 }
 
 #[test]
+fn event_named_error_is_one_with_any_content() {
+    for (data, status) in
+        [("{\"message\":\"m\",\"code\":503}", Some(503)), ("{\"what\":1}", None), ("no JSON", None)]
+    {
+        let (deltas, failed, _) = outcome::<Sayings>(&format!("{HI}event: error\ndata: {data}\n\n{STOP}"));
+        assert_eq!((texts(&deltas), failed), (vec!["Hi"], Some(ErrorKind::Provider { status })), "{data}");
+    }
+}
+
+#[test]
 fn unknown_json_is_an_error_only_outside_streams() {
     let protocol = |position| Some(ErrorKind::Protocol { position: Some(position) });
     let unknown = "{\"version\":2}\n";
@@ -535,6 +545,10 @@ impl WireFormat for HoldsBack {
     fn finish(&mut self, deltas: &mut VecDeque<Delta>) {
         deltas.extend(self.held.take().map(Delta::text));
     }
+
+    fn kept(&self) -> usize {
+        self.held.as_ref().map_or(0, String::len)
+    }
 }
 
 #[test]
@@ -568,8 +582,13 @@ fn keep_alive_is_neither_event_nor_answer() {
 }
 
 #[test]
-fn format_reports_its_own_limit() {
+fn law_r1_what_a_format_keeps_is_bounded() {
     assert_eq!(outcome::<HoldsBack>("\"a\"\n\"b\"\n\"long\"\n\"c\"\n").1, Some(ErrorKind::TooLarge));
+    for (text, failed) in [("12345678", None), ("123456789", Some(ErrorKind::TooLarge))] {
+        let body = format!("\"a\"\n\"{text}\"\n\"b\"\n");
+        let (_, came, _) = read_in(decoder::<HoldsBack>().with_most_kept(8), &[body.as_bytes()]);
+        assert_eq!(came, failed, "{text}");
+    }
 }
 
 #[test]

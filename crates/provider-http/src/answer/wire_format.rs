@@ -29,7 +29,7 @@ use advisor_core::{Delta, Usage};
 /// Nothing here waits.
 ///
 /// # Errors
-/// A parse error ends the answer. A failure that the server reports is a [`Meaning`], as is an event beyond a limit of
+/// A parse error ends the answer, and so does an event with the name `error`, which is not read here. A failure that the server reports is a [`Meaning`], as is an event beyond a limit of
 /// the format.
 ///
 /// # Example
@@ -102,6 +102,12 @@ pub trait WireFormat: fmt::Debug + Send + Unpin + 'static {
     /// and notes such an event: it is then not read. The last one gave one piece of text, and nothing else but token counts.
     fn repeat(&mut self, _spelling: &str) -> bool {
         false
+    }
+
+    /// Returns the bytes of the answer that are kept until they can be emitted. They count as bytes of the answer, which are
+    /// bounded.
+    fn kept(&self) -> usize {
+        0
     }
 
     /// Returns the error in the body of a response whose status is no success; `None` if it holds none.

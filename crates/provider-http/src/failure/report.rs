@@ -82,7 +82,8 @@ impl Report {
                 _ => message,
             },
             code: word("code"),
-            kind: word("type").or_else(|| word("status")),
+            // That it is an error says nothing.
+            kind: word("type").filter(|kind| !kind.are("error")).or_else(|| word("status")),
             param: word("param"),
             status: status(fields),
             retry_after: fields.get("details").and_then(retry_delay),

@@ -212,7 +212,8 @@ impl Server {
         let (headers, body) = self.send(call, attempt, W::read_report).await?;
         let content_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let decoder = AnswerDecoder::new(format, self.limits, self.redaction().clone())
-            .with_content_type(content_type.unwrap_or_default());
+            .with_content_type(content_type.unwrap_or_default())
+            .with_most_kept(self.answer_limits.answer_bytes);
         let decoder = call.tools.iter().cloned().fold(decoder, AnswerDecoder::with_tools);
         let mut deltas = DeltaStream::new(body.into_answer(), decoder, &self.timeouts);
         deltas.begin().await?;

@@ -1,7 +1,5 @@
 //! Reasoning that is sent back to the server (Q63, Q64).
 
-use std::collections::HashMap;
-
 use advisor_core::{Block, BlockKind};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -48,45 +46,23 @@ fn text(blocks: &[Block]) -> String {
     blocks.iter().filter_map(|block| block.content().text_of(BlockKind::Reasoning)).collect()
 }
 
-/// Joins the pieces of reasoning details into whole details.
+/// Joins the pieces of reasoning details into whole details. A piece belongs to the one before it if both have the same
+/// type and index, and no different ids.
 fn details(blocks: &[Block], form: &ChatForm) -> Vec<Value> {
     let data = blocks.iter().flat_map(|block| form.own_data(block));
     let pieces = data.filter_map(|data| data.value.get(REASONING_DETAILS)?.as_array()).flatten();
-    let mut details = Details::default();
-    pieces.filter_map(Value::as_object).for_each(|piece| details.add(piece));
-    details.wholes.into_iter().map(|whole| Value::Object(fields_that_go_back(whole))).collect()
-}
-
-/// Whole details, in the order of their first pieces.
-#[derive(Default)]
-struct Details<'a> {
-    wholes: Vec<Map<String, Value>>,
-    /// The place of each whole by its type, index and id. The first one of a type and index has no id here.
-    places: HashMap<(&'a Value, &'a Value, Option<&'a str>), usize>,
-}
-
-impl<'a> Details<'a> {
-    fn add(&mut self, piece: &'a Map<String, Value>) {
-        let place = self.place_of(piece);
-        match self.wholes.get_mut(place) {
+    let mut wholes: Vec<Map<String, Value>> = Vec::new();
+    for piece in pieces.filter_map(Value::as_object) {
+        let continues = |whole: &&mut Map<String, Value>| {
+            let is_other = id_of(whole).zip(id_of(piece)).is_some_and(|(whole, piece)| whole != piece);
+            ["type", "index"].iter().all(|key| whole.get(*key) == piece.get(*key)) && !is_other
+        };
+        match wholes.last_mut().filter(continues) {
             Some(whole) => extend(whole, piece),
-            None => self.wholes.push(piece.clone()),
+            None => wholes.push(piece.clone()),
         }
     }
-
-    /// Returns the place of the first whole with the piece's type and index, and no other id. A missing id differs
-    /// from none.
-    // A server may send a piece for each of many wholes, so they are not searched.
-    fn place_of(&mut self, piece: &'a Map<String, Value>) -> usize {
-        let [kind, index] = ["type", "index"].map(|name| piece.get(name).unwrap_or(&Value::Null));
-        let (id, new) = (id_of(piece), self.wholes.len());
-        let first = *self.places.entry((kind, index, None)).or_insert(new);
-        let first_id = self.wholes.get(first).and_then(id_of);
-        if id.is_none() || first_id.is_none() || id == first_id {
-            return first;
-        }
-        *self.places.entry((kind, index, id)).or_insert(new)
-    }
+    wholes.into_iter().map(|whole| Value::Object(fields_that_go_back(whole))).collect()
 }
 
 fn id_of(detail: &Map<String, Value>) -> Option<&str> {

@@ -1,14 +1,13 @@
 //! Tests of `request`.
 
 use advisor_core::{
-    AggregatorLimits, Block, BlockContent, ChatOptions, Citation, ErrorKind, Media, MediaSource, Message,
-    MessageContent, MessageList, Opaque, ParallelToolCalls, Part, ProviderData, ResponseFormat, ToolCall,
-    ToolChoice, ToolDefinition, ToolResult,
+    Block, BlockContent, ChatOptions, Citation, ErrorKind, Media, MediaSource, Message, MessageContent,
+    MessageList, Opaque, ParallelToolCalls, Part, ProviderData, ResponseFormat, ToolCall, ToolChoice,
+    ToolDefinition, ToolResult,
 };
 use advisor_testkit::DescribedTool;
-use proptest::prelude::{prop_assert_eq, proptest};
 use provider_http::names::{IdRule, NameRule, WireNames};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::*;
 use crate::profile::ReasoningEcho;
@@ -171,28 +170,6 @@ fn unsendable_answer_content_is_named() {
     );
 }
 
-#[test]
-fn arguments_are_always_an_object_on_the_wire() {
-    let wrapped = |text: &str| json!({"unparsable_arguments": text}).to_string();
-    let cases = [
-        (r#"{"a": 1}"#, r#"{"a": 1}"#.to_owned()),
-        (" {\"a\":1}\n", " {\"a\":1}\n".to_owned()),
-        ("", "{}".to_owned()),
-        (" \n", "{}".to_owned()),
-        (r#"{"a":"#, wrapped(r#"{"a":"#)),
-        ("[1]", wrapped("[1]")),
-        ("null", "{}".to_owned()),
-        ("text", wrapped("text")),
-        ("{}{}", wrapped("{}{}")),
-    ];
-    for (arguments, expected) in cases {
-        let written = plain(calling(arguments));
-        let on_the_wire = written["tool_calls"][0]["function"]["arguments"].as_str().expect("a text");
-        assert_eq!(on_the_wire, expected, "{arguments}");
-        assert!(serde_json::from_str::<Map<String, Value>>(on_the_wire).is_ok(), "{arguments}");
-    }
-}
-
 /// Returns the wire form of a call's arguments.
 fn arguments_of(written: &str) -> String {
     let message = plain(calling(written));
@@ -282,19 +259,6 @@ fn server_data_is_returned_within_strict_depth() {
     };
     assert_eq!(detail(nested(50)), json!([{"type": "t", "text": "a", "x": nested(50)}]));
     assert_eq!(detail(nested(100)), json!([{"type": "t", "text": "a"}]));
-}
-
-#[test]
-fn names_are_such_as_every_server_accepts() {
-    for (name, expected) in [
-        ("get_weather-2", "get_weather-2".to_owned()),
-        ("functions.f", "functions_f".to_owned()),
-        ("größe", "gr__e".to_owned()),
-        (&"x".repeat(70), "x".repeat(64)),
-    ] {
-        let message = Message::assistant_blocks(vec![ToolCall::new("c", name, "{}").into()]);
-        assert_eq!(plain(message)["tool_calls"][0]["function"]["name"], expected.as_str());
-    }
 }
 
 /// Returns the names in a body: of offered tools, of calls and results, and of the tool choice.
@@ -626,79 +590,6 @@ fn reasoning_details_go_back_as_wholes() {
         ])
     );
     assert!(written.get("reasoning").is_none());
-}
-
-/// A search of all wholes for each piece makes a hundred million comparisons here.
-#[test]
-fn many_reasoning_details_are_found_by_key() {
-    let most = AggregatorLimits::default().provider_data / 4;
-    let piece = |index: usize, id: &str, text: &str| {
-        let detail = json!({"type": "reasoning.text", "text": text, "index": index, "id": id});
-        ProviderData::new(FORMAT, json!({ "reasoning_details": [detail] }))
-    };
-    let ids = (0..most / 2).map(|n| (0, n.to_string()));
-    let keys: Vec<(usize, String)> = (1..=most / 2).map(|n| (n, String::new())).chain(ids).collect();
-    let block = |text: &str| {
-        let data = keys.iter().map(|(index, id)| piece(*index, id, text)).collect();
-        Block::with_data(BlockContent::Reasoning("x".into()), data)
-    };
-    let message = Message::assistant_blocks(vec![block("a"), block("b")]);
-    let written = message_by(&Profile::openrouter(), message)["reasoning_details"].take();
-    let wholes = written.as_array().expect("a list");
-    let expected = keys
-        .iter()
-        .map(|(index, id)| json!({"type": "reasoning.text", "text": "ab", "index": index, "id": id}));
-    assert!(wholes.iter().cloned().eq(expected), "{} wholes", wholes.len());
-}
-
-proptest! {
-    #[test]
-    fn reasoning_details_are_those_of_a_search(
-        pieces in proptest::collection::vec((0..4usize, 0..4usize, 0..5usize), 0..12),
-    ) {
-        let types = [json!("a"), json!("b"), Value::Null];
-        let indexes = [json!(0), json!(0.0), json!("0"), Value::Null];
-        let ids = [json!("i"), json!("j"), json!(""), json!(7), Value::Null];
-        let piece = |(at, (kind, index, id)): (usize, &(usize, usize, usize))| {
-            let mut piece = Map::new();
-            let text = Some(json!(format!("{at}.")));
-            let (kind, index, id) = (types.get(*kind), indexes.get(*index), ids.get(*id));
-            let fields = [("text", text.as_ref()), ("type", kind), ("index", index), ("id", id)];
-            let fields = fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?.clone())));
-            piece.extend(fields);
-            piece
-        };
-        let pieces: Vec<Map<String, Value>> = pieces.iter().enumerate().map(piece).collect();
-        let data = ProviderData::new(FORMAT, json!({ "reasoning_details": pieces }));
-        let block = Block::with_data(BlockContent::Reasoning("x".into()), vec![data]);
-        let written = message_by(&Profile::openrouter(), Message::assistant_blocks(vec![block]));
-        let written = written.get("reasoning_details").cloned().unwrap_or_else(|| json!([]));
-        prop_assert_eq!(written, json!(searched(&pieces)));
-    }
-}
-
-/// Joins pieces to the first whole with their type and index, and no other id. Keeps the last value that is given.
-fn searched(pieces: &[Map<String, Value>]) -> Vec<Map<String, Value>> {
-    let mut wholes: Vec<Map<String, Value>> = Vec::new();
-    for piece in pieces {
-        let id_of = |detail: &Map<String, Value>| detail.get("id").and_then(Value::as_str).map(str::to_owned);
-        let field = |detail: &Map<String, Value>, name: &str| detail.get(name).cloned().unwrap_or_default();
-        let found = wholes.iter_mut().find(|whole| {
-            let same = ["type", "index"].iter().all(|name| field(whole, name) == field(piece, name));
-            let (one, other) = (id_of(whole), id_of(piece));
-            same && (one.is_none() || other.is_none() || one == other)
-        });
-        let Some(whole) = found else {
-            wholes.push(piece.clone());
-            continue;
-        };
-        let text = [&*whole, piece].map(|detail| detail["text"].as_str().unwrap_or_default()).concat();
-        let kept = id_of(whole).is_some() && id_of(piece).as_deref() == Some("");
-        let given = piece.iter().filter(|(name, value)| !(value.is_null() || kept && *name == "id"));
-        whole.extend(given.map(|(name, value)| (name.clone(), value.clone())));
-        whole.insert("text".to_owned(), text.into());
-    }
-    wholes
 }
 
 #[test]

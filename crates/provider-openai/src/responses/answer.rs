@@ -3,8 +3,7 @@
 //! **Blocks.** Each content part of a message is one block, and so are each item of reasoning and each call. They are
 //! numbered here, because the server's indexes and ids are not reliable ([`Items`]).
 //!
-//! **Order.** Blocks stand in the order in which they begin, items go back in that of the answer. An item whose place
-//! among the blocks may be another one has its index in its data.
+//! **Order.** Blocks stand in the order in which they begin, and items go back in that order.
 //!
 //! **Gaps.** The end of a part, the end of its item and the snapshot at the end of the answer repeat the whole content.
 //! Content of which no piece has streamed is taken from the first of them (Q59).
@@ -22,14 +21,14 @@ mod whole_item;
 
 use std::collections::VecDeque;
 
-use advisor_core::{AggregatorLimits, Delta, DeltaKind, FinishReason, ProviderData, Text, ToolCallDelta};
+use advisor_core::{Delta, DeltaKind, FinishReason, ProviderData, Text, ToolCallDelta};
 use provider_http::answer::{AnswerEvent, Framing, Meaning, WireFormat};
 use provider_http::failure::Report;
 use provider_http::json::{read, value};
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::wire::{Event, Item, ItemKind, OUTPUT_INDEX, Response};
-use crate::answer::{error_of, read_other};
+use super::wire::{Event, Item, ItemKind, Response};
+use crate::answer::error_of;
 use crate::audio::Audio;
 use finish::finish_of;
 use items::{Identity, Items};
@@ -68,7 +67,7 @@ impl WireFormat for Responses {
 
     fn read(&mut self, event: AnswerEvent<'_>, deltas: &mut Deltas) -> serde_json::Result<Meaning> {
         if !event.data.starts_with('{') {
-            return read_other(event);
+            return Ok(Meaning::from_json(&value(event.data)?));
         }
         let mut object = Event::default();
         read(event.data, |json| object.read(json))?;
@@ -97,6 +96,10 @@ impl WireFormat for Responses {
     fn repeat(&mut self, _spelling: &str) -> bool {
         self.is_piece
     }
+
+    fn kept(&self) -> usize {
+        self.audio.kept()
+    }
 }
 
 impl Responses {
@@ -121,11 +124,6 @@ impl Responses {
             "response.incomplete" => return self.end(event, "incomplete", deltas),
             "response.cancelled" => return self.end(event, "cancelled", deltas),
             "response.failed" => return Meaning::Failure(Box::new(failure_of(event))),
-            "response.audio.delta" => return self.audio(event),
-            "response.audio.done" => {
-                self.finish(deltas);
-                return Meaning::Piece;
-            }
             "keepalive" | "ping" => return Meaning::KeepAlive,
             _ if let Some(report) = error_of(event.error) => return Meaning::Failure(Box::new(report)),
             name if name.starts_with("response.") => self.piece(name, event, deltas),
@@ -156,6 +154,15 @@ impl Responses {
             "response.output_text.annotation.added" => self.annotation(event, deltas),
             "response.output_item.added" => self.begin_item(event, deltas),
             "response.output_item.done" => self.finish_item(event, deltas),
+            // A piece of audio cannot be played alone, so it is kept until the end.
+            "response.audio.delta" => {
+                self.audio.decode(&event.delta.text().unwrap_or_default());
+                Ok(())
+            }
+            "response.audio.done" => {
+                self.finish(deltas);
+                Ok(())
+            }
             "response.audio.transcript.delta" => {
                 deltas.extend(event.delta.text().map(Delta::text));
                 Ok(())
@@ -208,13 +215,6 @@ impl Responses {
         }
     }
 
-    /// Keeps a piece of audio until its end, since a piece cannot be played alone.
-    fn audio(&mut self, event: &Event<'_>) -> Meaning {
-        self.audio.decode(&event.delta.text().unwrap_or_default());
-        let limit = AggregatorLimits::default().answer_bytes;
-        if self.audio.kept() > limit { Meaning::TooLarge { limit } } else { Meaning::Piece }
-    }
-
     fn origin(&mut self, response: &Response<'_>, deltas: &mut Deltas) {
         let (id, model) = (response.id.text().map(Text::from), response.model.text().map(Text::from));
         if (id.is_some() || model.is_some()) && !std::mem::replace(&mut self.sent_origin, true) {
@@ -240,8 +240,7 @@ impl Responses {
         {
             (open.has_name, self.has_calls) = (true, true);
             let id = item.call_id.text().unwrap_or_default();
-            let mut start = ToolCallDelta::start(open.number, Text::from(id), Text::from(name));
-            start.provider_data = self.open(at);
+            let start = ToolCallDelta::start(open.number, Text::from(id), Text::from(name));
             deltas.push_back(Delta::tool_call(start));
         }
     }
@@ -251,7 +250,7 @@ impl Responses {
         let at = self.items.of(Identity::from_item(item, event.output_index), item.kind())?;
         if self.lacks_content(at, item) {
             self.begin_call(at, item, deltas);
-            return self.items.wait(at, item);
+            return Ok(());
         }
         self.end_item(at, item, deltas)
     }
@@ -260,7 +259,7 @@ impl Responses {
     fn lacks_content(&mut self, at: usize, item: &Item<'_>) -> bool {
         let Some(open) = self.items.at(at).filter(|open| !open.ended) else { return false };
         match item.kind() {
-            ItemKind::Image => item.image().is_none(),
+            ItemKind::Image => item.result.is_empty(),
             ItemKind::Message => {
                 let has_begun = open.parts.iter().any(|part| !part.is_empty());
                 !has_begun && item.content.iter().all(|part| part.said().is_none())
@@ -270,35 +269,10 @@ impl Responses {
         }
     }
 
-    /// Notes that this part of a message opens if it is still empty.
-    fn open_part(&mut self, at: usize, place: PartPosition) -> Converted {
-        if self.items.part(at, place)?.is_some_and(|part| part.is_empty()) {
-            self.open(at);
-        }
-        Ok(())
-    }
-
-    /// Notes that a block of the item opens. If the block may be out of its place, the index of the item goes back with
-    /// the parts of a message, and is returned for a call.
-    fn open(&mut self, at: usize) -> Option<ProviderData> {
-        let index = self.items.open(at)?;
-        let item = self.items.at(at)?;
-        let data = ProviderData::new(self.format.clone(), json!({ OUTPUT_INDEX: index }));
-        match item.kind {
-            ItemKind::Message => item.add_data(data),
-            ItemKind::FunctionCall => return Some(data),
-            // Their JSON has it.
-            ItemKind::Reasoning | ItemKind::Image | ItemKind::Other => {}
-        }
-        None
-    }
-
     /// Converts the parts of the final snapshot that the stream lacks.
     fn snapshot(&mut self, response: &Response<'_>, deltas: &mut Deltas) -> Converted {
         let places = self.items.of_snapshot(&response.output)?;
-        response.output.iter().zip(places).try_for_each(|(item, at)| self.end_item(at, item, deltas))?;
-        let waiting = self.items.take_waiting();
-        waiting.iter().try_for_each(|(at, end)| self.end_item(*at, &Item::kept(end), deltas))
+        response.output.iter().zip(places).try_for_each(|(item, at)| self.end_item(at, item, deltas))
     }
 }
 
@@ -313,11 +287,8 @@ fn failure_of(event: &Event<'_>) -> Report {
     in_response.or_else(|| error_of(event.error)).unwrap_or_default()
 }
 
-/// Returns the error of an error event: an object in it, or its own fields, of which the type says nothing.
+/// Returns the error of an error event: an object in it, or its own fields.
 fn report_of(data: &str) -> Report {
-    let mut event: Value = value(data).unwrap_or_default();
-    if let Some(fields) = event.as_object_mut() {
-        fields.remove("type");
-    }
+    let event = value(data).unwrap_or_default();
     Report::find(&event).unwrap_or_else(|| Report::read(&event))
 }

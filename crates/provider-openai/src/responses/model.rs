@@ -11,11 +11,13 @@ use super::answer::Responses;
 use super::request::{self, BodySettings, InputForm};
 use super::wire::FORMAT;
 use crate::model::{OPENAI, VARIABLES};
+use crate::wire::format_of;
 
 /// A model behind a server that speaks the Responses API. Cheap to clone; clones share their connections.
 ///
 /// Unlike [`OpenAiModel`](crate::OpenAiModel), it offers reasoning that continues over tool calls, and tools that the
-/// server runs. The chain remembers the conversation, so the server is asked not to store it.
+/// server runs. The chain remembers the conversation, so the server is asked not to store it, unless an extra field
+/// `store` says otherwise.
 ///
 /// Reasoning goes back unchanged to the server that sent it, and to no other one. For that, encrypted reasoning is
 /// requested (`include`), except from models that refuse it. An extra field `include` replaces the list.
@@ -100,12 +102,6 @@ impl OpenAiResponsesModel {
         Self { settings: BodySettings { streaming, ..self.settings }, ..self }
     }
 
-    /// Sets whether the server stores answers; by default it does not. Each request holds the whole conversation either
-    /// way.
-    pub fn with_store(self, store: bool) -> Self {
-        Self { settings: BodySettings { store, ..self.settings }, ..self }
-    }
-
     /// Sets the tools that the server runs by itself, in the form of its API, such as `{"type": "web_search"}`.
     ///
     /// They are offered beside the tools of the chain. Their calls are opaque blocks of the answer, which nobody runs
@@ -119,17 +115,12 @@ impl OpenAiResponsesModel {
     fn call(&self, request: &ChatRequest) -> Result<(Call, Text)> {
         let model = VARIABLES.model_of(request, self.model.as_ref())?;
         let mut call = self.server.call("/responses", &[], Bytes::new())?;
-        let format = format_of(call.uri.host().unwrap_or_default());
-        let form = InputForm::new(format.clone(), self.settings.store);
+        let format = format_of(FORMAT, &call);
+        let form = InputForm::new(format.clone());
         let (json, names) = request::body(request, model, &self.settings, &form)?;
         (call.body, call.tools) = (json, Some(names));
         Ok((call, format))
     }
-}
-
-/// Returns the format name of data that only the server at this host can read.
-fn format_of(host: &str) -> Text {
-    format!("{FORMAT}@{}", host.to_ascii_lowercase()).into()
 }
 
 #[async_trait]

@@ -24,8 +24,6 @@ use crate::written::written_body;
 pub(super) struct BodySettings {
     /// Whether the server streams the answer.
     pub(super) streaming: bool,
-    /// Whether the server keeps the answer.
-    pub(super) store: bool,
     /// Tools that the server runs.
     pub(super) server_tools: Arc<[Value]>,
 }
@@ -35,8 +33,6 @@ pub(super) struct BodySettings {
 pub(super) struct InputForm {
     /// The format name of data that goes back to this server.
     pub(super) format: Text,
-    /// Whether the server keeps answers. It then knows reasoning by its id alone.
-    pub(super) store: bool,
     /// The callers of the calls so far, by the ids of the calls: programs of the server, to which the results go.
     callers: BTreeMap<Text, Value>,
     /// The ids of the calls so far that the server runs by itself.
@@ -44,8 +40,8 @@ pub(super) struct InputForm {
 }
 
 impl InputForm {
-    pub(super) fn new(format: Text, store: bool) -> Self {
-        Self { format, store, callers: BTreeMap::new(), server_calls: BTreeSet::new() }
+    pub(super) fn new(format: Text) -> Self {
+        Self { format, callers: BTreeMap::new(), server_calls: BTreeSet::new() }
     }
 }
 

@@ -8,16 +8,13 @@ use std::borrow::Cow;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use provider_http::json::{Json, Str, read, value};
+use provider_http::json::{Json, Str, value};
 use serde_json::{Map, Value};
 
 use crate::wire::TokenCounts;
 
 /// The format name of provider data from the Responses API. Data of a particular server has its host behind it.
 pub(crate) const FORMAT: &str = "openai-responses";
-/// The name under which the data of an item have its index in the answer. It is removed before they go back.
-pub(super) const OUTPUT_INDEX: &str = "output_index";
-
 /// One event of a stream.
 #[derive(Default)]
 pub(super) struct Event<'a> {
@@ -71,7 +68,7 @@ pub(super) struct Item<'a> {
     /// The summary of reasoning.
     pub(super) summary: Vec<Part<'a>>,
     /// A generated image, as base64.
-    result: Str<'a>,
+    pub(super) result: Str<'a>,
     pub(super) output_format: Str<'a>,
 }
 
@@ -161,14 +158,6 @@ impl<'a> Response<'a> {
 }
 
 impl<'a> Item<'a> {
-    /// Reads an item that was kept.
-    pub(super) fn kept(json: &'a str) -> Self {
-        let mut item = Self::default();
-        // It was read before.
-        let _is_json = read(json, |json| item.read(json));
-        item
-    }
-
     fn read(&mut self, json: Json<'a>) -> Option<Json<'a>> {
         json.raw(&mut self.raw)?;
         json.object(|key| {

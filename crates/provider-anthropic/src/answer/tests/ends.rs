@@ -83,7 +83,7 @@ fn answer_cut_at_any_byte_has_one_outcome() {
     let body = sse(&with(call.into_iter().chain([finish("tool_use"), end()])));
     let mut outcomes = Vec::new();
     for end in 0..=body.len() {
-        match read(&[&body[..end]], AggregatorLimits::default()).response {
+        match read(&[&body[..end]]).response {
             Ok(response) => {
                 assert_eq!(runnable(&response), [("f".to_owned(), "{\"ö\":\"😀\"}".to_owned())]);
                 outcomes.push(true);

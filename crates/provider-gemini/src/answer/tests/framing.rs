@@ -1,5 +1,9 @@
 //! Framings and whole answers.
 
+use std::collections::VecDeque;
+
+use provider_http::answer::{AnswerEvent, WireFormat};
+
 use super::*;
 
 #[test]
@@ -23,16 +27,18 @@ fn end_marker_of_a_gateway_ends_the_answer() {
 }
 
 #[test]
-fn law_r1_arguments_in_pieces_are_bounded() {
-    let piece = json!({"jsonPath": "$.a", "stringValue": "x".repeat(100), "willContinue": true});
-    let piece = parts(json!([{"functionCall": {"partialArgs": [piece], "willContinue": true}}]));
-    let mut events = vec![parts(json!([{"functionCall": {"name": "f", "willContinue": true}}]))];
-    events.extend(std::iter::repeat_n(piece, 40));
-    let limits = AggregatorLimits { answer_bytes: 2000, ..AggregatorLimits::default() };
-    let format = GenerateContent::new(FORMAT.into(), limits);
-    let decoder = AnswerDecoder::new(format, SseLimits::default(), Redaction::default());
-    let read = read_answer(decoder, AggregatorSettings::default(), &[&sse(&events, "\n")]);
-    assert_eq!(read.response.expect_err("too large").kind(), advisor_core::ErrorKind::TooLarge);
+fn law_r1_arguments_in_pieces_count_as_kept() {
+    let piece = json!({"jsonPath": "$.a", "stringValue": "x".repeat(1000), "willContinue": true});
+    let call =
+        |name: &str| json!([{"functionCall": {"name": name, "partialArgs": [piece], "willContinue": true}}]);
+    let mut format = format();
+    for event in [parts(call("f")), parts(call("")), parts(call(""))] {
+        let event = event.to_string();
+        format.read(AnswerEvent { name: None, data: &event }, &mut VecDeque::new()).expect("JSON");
+    }
+    assert!(format.kept() > 3000);
+    format.finish(&mut VecDeque::new());
+    assert_eq!(format.kept(), 0);
 }
 
 #[test]

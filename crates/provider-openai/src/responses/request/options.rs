@@ -38,9 +38,8 @@ pub(super) fn write(
     };
     set("model", Some(json!(model)));
     set("stream", Some(json!(settings.streaming)));
-    set("store", Some(json!(settings.store)));
-    let encrypted = !settings.store && may_reason(model);
-    set("include", encrypted.then(|| json!(["reasoning.encrypted_content"])));
+    set("store", Some(json!(false)));
+    set("include", may_reason(model).then(|| json!(["reasoning.encrypted_content"])));
     set("temperature", options.temperature.map(Value::from));
     set("top_p", options.top_p.map(Value::from));
     set("max_output_tokens", options.max_tokens.map(Value::from));

@@ -12,24 +12,15 @@ use provider_http::names::WireNames;
 use serde_json::{Map, Value, json};
 
 use super::InputForm;
-use crate::responses::wire::OUTPUT_INDEX;
 
 /// The field of a call and of its result that names the program which made it.
 pub(super) const CALLER: &str = "caller";
 
-/// Returns the items of a message, in the order of the answer that they are from. That is the order of the blocks, unless
-/// the data of a block have another place.
+/// Returns the items of a message, in the order of its blocks.
 ///
 /// Reasoning and server-side work go back only to the server that sent them: no other one can read them. Reasoning
 /// belongs to the item behind it, without which OpenAI refuses it.
 pub(super) fn output_items(blocks: &[Block], form: &InputForm, wire: &WireNames) -> Vec<Value> {
-    let mut last = i64::MIN;
-    let place = |mut item: Value| {
-        let own = item.as_object_mut().and_then(|fields| fields.remove(OUTPUT_INDEX));
-        let place = own.and_then(|index| index.as_i64()).unwrap_or(last);
-        last = last.max(place);
-        (place, item)
-    };
     // A window may have left out the call, and the API refuses an output without it.
     let is_unknown = |id: &&str| !form.server_calls.contains(*id);
     let unknown: Vec<&str> = earlier_server_calls(blocks, form).filter(is_unknown).collect();
@@ -38,10 +29,7 @@ pub(super) fn output_items(blocks: &[Block], form: &InputForm, wire: &WireNames)
         id.is_some_and(|id| unknown.contains(&id)) && name.and_then(Value::as_str).is_some_and(is_output)
     };
     let items = blocks.iter().filter_map(|block| output_item(block, form, wire));
-    let items = items.filter(|item| !is_lonely(item));
-    let mut placed: Vec<(i64, Value)> = items.map(place).collect();
-    placed.sort_by_key(|(place, _)| *place);
-    let mut items: Vec<Value> = placed.into_iter().map(|(_, item)| item).collect();
+    let mut items: Vec<Value> = items.filter(|item| !is_lonely(item)).collect();
     let is_reasoning = |item: &Value| item.get("type").is_some_and(|kind| kind == "reasoning");
     while items.last().is_some_and(is_reasoning) {
         items.pop();
@@ -58,7 +46,7 @@ fn output_item(block: &Block, form: &InputForm, wire: &WireNames) -> Option<Valu
         BlockContent::Text(text) | BlockContent::Refusal(text) => {
             (!text.is_empty()).then(|| message(text, extras_of(block, form)))
         }
-        BlockContent::Reasoning(_) => data_of(block, form).find(|item| is_readable(item, form)).cloned(),
+        BlockContent::Reasoning(_) => data_of(block, form).find(|item| is_readable(item)).cloned(),
         BlockContent::ToolCall(call) => Some(function_call(call, extras_of(block, form), wire)),
         BlockContent::Media(media) => {
             let image = data_of(block, form).find_map(|data| image(media, data));
@@ -95,13 +83,10 @@ fn image(media: &Media, data: &Value) -> Option<Value> {
     Some(Value::Object(item))
 }
 
-/// Checks whether the server can read reasoning that it sent. It reads encrypted or plain content; an id alone means
-/// something only if the server kept the answer.
-fn is_readable(item: &Value, form: &InputForm) -> bool {
-    let has = |key: &str, is_empty: fn(&Value) -> bool| item.get(key).is_some_and(|value| !is_empty(value));
-    form.store
-        || has("encrypted_content", |value| value.as_str().is_none_or(str::is_empty))
-        || has("content", |value| value.as_array().is_none_or(Vec::is_empty))
+/// Checks whether the server can read reasoning that it sent: encrypted or plain content, and not an id alone.
+fn is_readable(item: &Value) -> bool {
+    item.get("encrypted_content").and_then(Value::as_str).is_some_and(|content| !content.is_empty())
+        || item.get("content").and_then(Value::as_array).is_some_and(|content| !content.is_empty())
 }
 
 /// Returns the data that this server attached to a block.

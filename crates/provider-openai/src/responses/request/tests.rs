@@ -12,7 +12,7 @@ use super::*;
 const FORMAT: &str = "openai-responses@api.example.org";
 
 fn form() -> InputForm {
-    InputForm::new(FORMAT.into(), false)
+    InputForm::new(FORMAT.into())
 }
 
 fn streaming() -> BodySettings {
@@ -137,11 +137,6 @@ fn reasoning_that_no_server_can_read_is_left_out() {
     let block = |format: &str| with_data(BlockContent::Reasoning("Hm.".into()), format, bare.clone());
     let message = |format: &str| Message::assistant_blocks(vec![block(format), Block::text("Hi")]);
     assert_eq!(input(vec![message(FORMAT)]), json!([said("Hi")]));
-    // A server that stores answers knows reasoning by its id.
-    let stored = InputForm { store: true, ..form() };
-    let settings = BodySettings { store: true, ..streaming() };
-    let request = ChatRequest::new(vec![message(FORMAT)]);
-    assert_eq!(written_with(&request, &settings, &stored).expect("a body")["input"][0], bare);
 }
 
 #[test]
@@ -347,21 +342,19 @@ fn options_that_the_api_lacks_are_errors() {
 
 #[test]
 fn encrypted_reasoning_is_requested_where_it_exists() {
-    let include = |model: &str, settings: &BodySettings| {
+    let include = |model: &str| {
         let (json, _) =
-            body(&ChatRequest::new(Message::user("x")), model, settings, &form()).expect("a body");
+            body(&ChatRequest::new(Message::user("x")), model, &streaming(), &form()).expect("a body");
         serde_json::from_slice::<Value>(&json).expect("JSON").get("include").cloned()
     };
     for model in ["gpt-5", "o4-mini", "openai/gpt-5.2", "grok-4", "codex-mini-latest"] {
-        assert!(include(model, &streaming()).is_some(), "{model}");
+        assert!(include(model).is_some(), "{model}");
     }
     for model in
         ["gpt-4o", "gpt-4.1-mini", "openai/gpt-4o", "chatgpt-4o-latest", "gpt-5-chat-latest", "gpt-3.5-turbo"]
     {
-        assert!(include(model, &streaming()).is_none(), "{model}");
+        assert!(include(model).is_none(), "{model}");
     }
-    let stored = BodySettings { store: true, ..streaming() };
-    assert!(include("gpt-5", &stored).is_none());
     let own = ChatOptions::default().with_extra("include", json!([]));
     assert_eq!(
         written(&ChatRequest { options: own, ..ChatRequest::new(Message::user("x")) })["include"],

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use advisor_core::{
-    ChatModel, ChatOptions, ChatRequest, Chunk, ErrorKind, Message, Result, Tool, ToolDefinition, ToolError,
+    ChatModel, ChatOptions, ChatRequest, ErrorKind, Message, Result, Tool, ToolDefinition, ToolError,
     ToolInvocation, ToolOutput, async_trait,
 };
 use advisor_testkit::{ChatTranscript, ReplayServer, Reply};
@@ -13,7 +13,7 @@ use futures::{StreamExt, stream};
 use provider_openai::backoff::Backoff;
 use provider_openai::transport::{ByteStream, Transport, TransportError};
 use provider_openai::{OpenAiModel, Profile};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::http::common::{HI, call, call_with, hello, model, request};
 
@@ -31,11 +31,6 @@ impl Tool for Weather {
 
 fn weather() -> Weather {
     Weather(ToolDefinition::new("weather", "Tells the weather.", json!({"type": "object", "properties": {}})))
-}
-
-async fn chunks(model: &OpenAiModel) -> Vec<Chunk> {
-    let stream = model.stream(request()).await.expect("an answer");
-    stream.map(|chunk| chunk.expect("no error")).collect().await
 }
 
 #[tokio::test]
@@ -77,45 +72,6 @@ async fn azure_has_its_own_path_and_header() {
     let received = &server.requests()[0];
     assert_eq!(received.path, "/openai/deployments/my-deployment/chat/completions?api-version=2024-10-21");
     assert_eq!((received.header("api-key"), received.header("authorization")), (Some("key-1"), None));
-}
-
-#[tokio::test]
-async fn whole_answers_give_same_chunks_as_streams() {
-    let message = json!({
-        "role": "assistant", "content": "Let me look.", "reasoning_content": "So.",
-        "tool_calls": [
-            {"id": "c1", "type": "function", "function": {"name": "weather", "arguments": "{\"city\":\"Oslo\"}"}},
-            {"id": "c2", "type": "function", "function": {"name": "weather", "arguments": "{\"city\":\"Rome\"}"}},
-        ],
-    });
-    let usage = json!({"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7});
-    let whole = json!({
-        "id": "chatcmpl-1", "model": "m", "usage": usage,
-        "choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}],
-    });
-    let streamed = ChatTranscript::new("m")
-        .reasoning("So.")
-        .text("Let me look.")
-        .tool_call_whole(0, "c1", "weather", "{\"city\":\"Oslo\"}")
-        .tool_call_whole(1, "c2", "weather", "{\"city\":\"Rome\"}")
-        .finish("tool_calls")
-        .usage(3, 4)
-        .done();
-    let server = ReplayServer::start([Reply::json(200, whole), Reply::sse(streamed)]).await.expect("a port");
-    let model = model(&server);
-    let from_whole = chunks(&model.clone().with_streaming(false)).await;
-    let from_stream = chunks(&model).await;
-    assert_eq!(from_whole.len(), from_stream.len());
-    // The responses differ in how the calls were recognised, and in nothing else.
-    let shown = |chunks: &[Chunk]| chunks[..chunks.len() - 1].to_vec();
-    assert_eq!(shown(&from_whole), shown(&from_stream));
-    let message = |chunks: &[Chunk]| {
-        chunks.last().and_then(Chunk::completed).map(|response| response.message().clone())
-    };
-    assert_eq!(message(&from_whole), message(&from_stream));
-    let asked: Vec<Value> =
-        server.requests().iter().map(|request| request.json().expect("JSON")["stream"].take()).collect();
-    assert_eq!(asked, [json!(false), json!(true)]);
 }
 
 #[tokio::test]
@@ -186,26 +142,6 @@ impl Transport for Counting {
             Ok(Bytes::from_static(HI.as_bytes()))
         });
         Ok(http::Response::new(body.boxed()))
-    }
-}
-
-/// With the eager rule a call is complete when the next one begins.
-#[tokio::test]
-async fn eager_calls_are_complete_before_the_answer_ends() {
-    for eager in [false, true] {
-        let transcript = ChatTranscript::new("m")
-            .tool_call(0, "c1", "weather", &["{", "}"])
-            .tool_call(1, "c2", "weather", &["{}"])
-            .finish("tool_calls")
-            .done();
-        let server = ReplayServer::start([Reply::sse(transcript)]).await.expect("a port");
-        let options = ChatOptions { eager_calls: eager, ..ChatOptions::default() };
-        let request = ChatRequest { options, ..request().with_tool(weather()) };
-        let stream = model(&server).stream(request).await.expect("an answer");
-        let chunks: Vec<_> = stream.map(|chunk| chunk.expect("no error")).collect().await;
-        let closed = chunks.iter().position(|chunk| matches!(chunk, Chunk::Closed { .. }));
-        let second = chunks.iter().rposition(|chunk| matches!(chunk, Chunk::Opened { .. }));
-        assert_eq!(closed < second, eager);
     }
 }
 

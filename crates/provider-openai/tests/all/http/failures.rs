@@ -58,7 +58,7 @@ async fn interrupted_error_report_is_used_partially() {
 }
 
 #[tokio::test]
-async fn d18_endless_error_report_releases_its_connection() {
+async fn endless_error_report_releases_its_connection() {
     let report = Reply::json(429, json!({"error": {"message": "slow down"}})).stall_after(11);
     let server = ReplayServer::start([report]).await.expect("a port");
     let error = fail(

@@ -58,7 +58,7 @@ fn said(error: &Error) -> &str {
 }
 
 #[tokio::test(start_paused = true)]
-async fn d18_error_body_read_time_is_limited() {
+async fn error_body_read_time_is_limited() {
     let kinds = BTreeMap::from([
         (302, ErrorKind::Configuration),
         (400, ErrorKind::InvalidRequest),
@@ -103,7 +103,7 @@ async fn d18_error_body_read_time_is_limited() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn d18_error_body_is_bounded_without_other_timeouts() {
+async fn error_body_is_bounded_without_other_timeouts() {
     let none = Timeouts {
         first_byte_timeout: None,
         idle_timeout: None,
@@ -120,7 +120,7 @@ async fn d18_error_body_is_bounded_without_other_timeouts() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn d18_non_stream_body_must_end() {
+async fn non_stream_body_must_end() {
     let answer = "{\"choices\":[{\"message\":{\"content\":\"Hi\"}}]";
     for acts in [
         drips(&[answer], " "),
@@ -162,7 +162,7 @@ async fn d18_non_stream_body_must_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn d18_every_wait_on_a_server_ends() {
+async fn every_wait_on_a_server_ends() {
     let whole = "{\"choices\":[";
     let cases = [
         ("no head", hangs(&[]), Clock::FirstByte, 30),
@@ -198,7 +198,7 @@ impl Transport for Flood {
 }
 
 #[tokio::test(start_paused = true)]
-async fn d18_a_flood_ends_too() {
+async fn a_flood_ends_too() {
     let floods: [(&'static [&'static str], &'static str); 5] = [
         (&[HI, STOP, DONE], ": more\n\n"),
         (&[HI, STOP, DONE], HI),
@@ -224,7 +224,7 @@ async fn d18_a_flood_ends_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn d18_a_server_cannot_ask_for_any_wait() {
+async fn a_server_cannot_ask_for_any_wait() {
     for asked in ["99999999999999999999", "Fri, 31 Dec 9999 23:59:59 GMT", "86400"] {
         let script = Scripted::default().status(503, Some(asked), []).answer([Send(HI)]);
         let begin = Instant::now();

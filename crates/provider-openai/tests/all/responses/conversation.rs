@@ -125,14 +125,15 @@ async fn whole_answers_give_the_same() {
 async fn settings_reach_the_request() {
     let server = ReplayServer::start([Reply::sse(hello())]).await.expect("a port");
     let options = ChatOptions { model: Some("other".into()), ..ChatOptions::default() }
-        .with_extra("reasoning", json!({"effort": "low"}));
-    let model = model(&server).with_store(true).with_server_tools([json!({"type": "web_search"})]);
+        .with_extra("reasoning", json!({"effort": "low"}))
+        .with_extra("store", true);
+    let model = model(&server).with_server_tools([json!({"type": "web_search"})]);
     call_with(&model, ChatRequest { options, ..ChatRequest::new(Message::user("x")) })
         .await
         .expect("an answer");
     let body = server.requests()[0].json().expect("JSON");
     assert_eq!((&body["model"], &body["store"]), (&json!("other"), &json!(true)));
-    assert_eq!((&body["tools"], body.get("include")), (&json!([{"type": "web_search"}]), None));
+    assert_eq!(body["tools"], json!([{"type": "web_search"}]));
     assert_eq!(body["reasoning"], json!({"effort": "low"}));
 }
 

@@ -104,24 +104,3 @@ async fn first_version_export_round_trips_everywhere() {
         store.delete(&key).await.unwrap();
     }
 }
-
-/// The file of the first version is read with the same content, and the conversation continues.
-#[tokio::test]
-async fn first_version_file_is_read_unchanged() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("conversations.sqlite");
-    let file = include_bytes!("../../crates/chat-memory-sqlite/tests/fixtures/schema-1.sqlite");
-    std::fs::write(&path, file).unwrap();
-    let store: Store = Arc::new(SqliteStore::open(&path).await.unwrap());
-    let key = ConversationKey::new("c1").unwrap();
-    let lines: String = export(Arc::clone(&store), key.clone()).try_collect().await.unwrap();
-    assert_eq!(lines, OF_VERSION_1);
-    let tips: Vec<_> = store.branches(&key).await.unwrap().into_iter().map(EntryId::as_u64).collect();
-    assert_eq!(tips, [12, 22]);
-    let other = ConversationKey::in_tenant("acme_1", "c-2").unwrap();
-    let open = store.load(&other, ReadRange::All).await.unwrap().open_turn.unwrap();
-    assert_eq!(open.turn, TurnId::new("open").unwrap());
-    let said = NewEntry::new(open.turn.clone(), EntryKind::Message(Message::assistant("Closed.")));
-    let batch = Batch::new(BatchKey::new(open.turn, 1, "answer"), vec![said]);
-    assert_eq!(store.append(&other, Version::new(1), batch).await.unwrap(), Version::new(2));
-}

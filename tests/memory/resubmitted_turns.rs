@@ -183,7 +183,7 @@ async fn law_t5_continued_turn_numbers_rounds_after_stored_ones() {
         assert_eq!(rounds_of_a_turn_that_goes_on(store.clone(), place).await, [1, 2, 2, 3], "{place:?}");
         let key = ConversationKey::new("c").unwrap();
         let entries = store.load(&key, ReadRange::All).await.unwrap().entries;
-        let rounds: Vec<_> = entries.iter().map(Entry::round).collect();
+        let rounds: Vec<_> = entries.iter().map(|entry| entry.round).collect();
         let [one, two, three] = [Some(1), Some(2), Some(3)];
         // The question, an answer with its result, how it stopped, another answer with its result, the last one.
         assert_eq!(rounds, [None, one, one, None, two, two, three, None], "{place:?}");

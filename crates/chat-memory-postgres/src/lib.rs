@@ -7,7 +7,6 @@ mod migrations;
 mod opening;
 mod rows;
 mod schema;
-mod statements;
 mod store;
 
 /// The pool crate of [`PostgresStore::from_pool`], in the version that this crate uses.

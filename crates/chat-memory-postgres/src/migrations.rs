@@ -6,16 +6,12 @@ use crate::failure::before_sending;
 use crate::schema::{Schema, SetupError};
 
 /// The n-th migration leads to version n. A released migration never changes; a new one follows it.
-const MIGRATIONS: &[&str] = &[
-    concat!(
-        include_str!("migrations/1/tables.sql"),
-        include_str!("migrations/1/leases.sql"),
-        include_str!("migrations/1/loads.sql"),
-        include_str!("migrations/1/appends.sql"),
-    ),
-    include_str!("migrations/2/tokens.sql"),
-    include_str!("migrations/3/waiting.sql"),
-];
+const MIGRATIONS: &[&str] = &[concat!(
+    include_str!("migrations/1/tables.sql"),
+    include_str!("migrations/1/leases.sql"),
+    include_str!("migrations/1/loads.sql"),
+    include_str!("migrations/1/appends.sql"),
+)];
 
 /// The first half of the key of the advisory lock that serialises migrations; the second half is a hash of the
 /// schema's name.

@@ -1,6 +1,5 @@
 //! Opening a store: the pool, the name of its schema, and why it cannot be opened (`SetupError`).
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use conversation_store::StoreError;
@@ -14,7 +13,6 @@ use crate::PostgresStore;
 use crate::failure::{from_pool, lasting};
 use crate::migrations::migrate;
 use crate::schema::{Schema, SetupError};
-use crate::statements::Statements;
 
 /// The maximum size of the pool that `connect` creates.
 const CONNECTIONS: usize = 16;
@@ -24,7 +22,7 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 
 impl PostgresStore {
     /// Connects to the database at this address, such as `postgres://user:password@host:5432/database`, and
-    /// prepares the schema `advisor_chain` in it.
+    /// prepares the schema `advisor_memory` in it.
     ///
     /// It uses up to 16 connections, without TLS, and refuses an address with `sslmode=require`. For TLS, another
     /// schema or another number of connections, create a pool and pass it to [`PostgresStore::from_pool`].
@@ -46,15 +44,14 @@ impl PostgresStore {
             .runtime(Runtime::Tokio1)
             .build()
             .map_err(lasting)?;
-        Self::from_pool(pool, "advisor_chain").await
+        Self::from_pool(pool, "advisor_memory").await
     }
 
     /// Takes connections from the caller's pool, and prepares the schema of this name in their database. Stores in
     /// different schemas of one database share nothing.
     ///
     /// The pool decides how connections are made: their number, TLS, timeouts, `statement_timeout`. A role with
-    /// only read and write access to the tables, and to the sequence `fences`, can use a schema that another role
-    /// prepared. All connections must lead to one server that accepts writes. Behind a balancer of read replicas a
+    /// only read and write access to the tables can use a schema that another role prepared. All connections must lead to one server that accepts writes. Behind a balancer of read replicas a
     /// store would not see its own writes. A pooler in between must keep prepared statements: PgBouncer in session
     /// mode, or from 1.21 on with `max_prepared_statements`.
     ///
@@ -97,8 +94,7 @@ impl PostgresStore {
         timeout(TIMEOUT, prepared)
             .await
             .map_err(|_| StoreError::unavailable("the server did not answer in time"))??;
-        let statements = Arc::new(Statements::for_schema(&schema));
-        Ok(Self { pool, schema, statements, timeout: TIMEOUT })
+        Ok(Self { pool, schema, timeout: TIMEOUT })
     }
 
     /// Sets the timeout of getting a connection and of getting an answer, each. The default is 30 seconds.
@@ -114,7 +110,7 @@ mod tests {
     use tokio::net::TcpListener;
 
     #[tokio::test(start_paused = true)]
-    async fn d18_connecting_to_silent_server_times_out() {
+    async fn connecting_to_silent_server_times_out() {
         let server = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = server.local_addr().unwrap().port();
         // The driver's own timeout covers only connecting.

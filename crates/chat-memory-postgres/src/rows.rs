@@ -142,7 +142,8 @@ fn segments(head: &Row) -> Result<Vec<Segment>> {
     let (firsts, lasts, parents) = (numbers("firsts")?, numbers("lasts")?, numbers("parents")?);
     let unsigned = |number: Option<i64>| number.and_then(|number| u64::try_from(number).ok());
     let segments = firsts.into_iter().zip(lasts).zip(parents).filter_map(|((first, last), parent)| {
-        Some(Segment::new(unsigned(first)?, unsigned(last)?, unsigned(parent).map(EntryId::new)))
+        let (first, last, parent) = (unsigned(first)?, unsigned(last)?, unsigned(parent).map(EntryId::new));
+        Some(Segment { first, last, parent })
     });
     Ok(segments.collect())
 }

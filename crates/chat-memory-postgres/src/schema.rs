@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn names_that_need_care_in_sql_are_refused() {
         let longest = "a".repeat(LONGEST);
-        for name in ["advisor_chain", "_x", "a1", "select", longest.as_str()] {
+        for name in ["advisor_memory", "_x", "a1", "select", longest.as_str()] {
             assert_eq!(Schema::new(name).unwrap().name(), name);
         }
         let longer = "a".repeat(LONGEST + 1);

@@ -1,13 +1,12 @@
 //! `PostgresStore`: the store operations, and how a statement gets a connection, a timeout and a retry.
 
 use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 
 use advisor_core::{ConversationKey, TurnId, async_trait};
 use conversation_store::{
-    Batch, ConversationStore, Entry, EntryId, FencingToken, Leases, ListOrder, Page, PageStart, ReadRange,
-    Result, Snapshot, StoreError, Version,
+    Batch, ConversationStore, Entry, EntryId, FencingToken, Leases, ListOrder, Page, ReadRange, Result,
+    Snapshot, StoreError, Version,
 };
 use deadpool_postgres::{Client, Pool};
 use scopeguard::{ScopeGuard, guard};
@@ -20,7 +19,6 @@ use crate::failure::{
 };
 use crate::rows::{Columns, column, number, outcome, range, snapshot, tips};
 use crate::schema::Schema;
-use crate::statements::Statements;
 
 /// A store of conversations in a PostgreSQL database. Clones share the connection pool.
 ///
@@ -45,7 +43,6 @@ use crate::statements::Statements;
 pub struct PostgresStore {
     pub(crate) pool: Pool,
     pub(crate) schema: Schema,
-    pub(crate) statements: Arc<Statements>,
     pub(crate) timeout: Duration,
 }
 
@@ -59,6 +56,49 @@ const LONGEST_STEP: usize = 1_024;
 /// The maximum number of attempts at a statement that loses races. Races are lost only where the database's
 /// isolation level is stricter than `read committed`, the server's default.
 const ATTEMPTS: u32 = 32;
+
+const APPEND: &str = "SELECT is_written, at_version, at_fence, at_turn, known_first, known_last, known_turns, \
+    known_bodies, known_parent \
+    FROM {schema}.append_batch($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";
+
+/// Reads a range of a branch.
+const LOAD: &str = "SELECT version, open, turn_from, view_from, firsts, lasts, parents, seq, turn, body \
+    FROM {schema}.load_branch($1, $2, $3, $4, $5)";
+
+/// Reads a range of the log: its entries, then the forks in it, or one row without either.
+const READ: &str = "WITH log AS MATERIALIZED ( \
+        SELECT c.id, c.version FROM {schema}.conversations AS c \
+        WHERE c.tenant = $1 AND c.conversation = $2) \
+    SELECT log.version, e.seq, e.turn, e.body, NULL::bigint AS first_seq, NULL::bigint AS parent \
+    FROM log JOIN {schema}.entries AS e \
+        ON e.conversation = log.id AND e.seq > $3::bigint AND e.seq <= $4::bigint \
+    UNION ALL SELECT log.version, NULL, NULL, NULL, f.first_seq, f.parent \
+    FROM log LEFT JOIN {schema}.forks AS f \
+        ON f.conversation = log.id AND f.first_seq > $3::bigint AND f.first_seq <= $4::bigint \
+    ORDER BY seq";
+
+const BRANCHES: &str = "SELECT c.version, f.first_seq, f.parent \
+    FROM {schema}.conversations AS c LEFT JOIN {schema}.forks AS f ON f.conversation = c.id \
+    WHERE c.tenant = $1 AND c.conversation = $2";
+
+const DELETE: &str = "SELECT {schema}.delete_conversation($1, $2)";
+
+const LIST: &str = "SELECT conversation FROM {schema}.conversations \
+    WHERE tenant = $1 AND conversation > $2 ORDER BY conversation LIMIT $3";
+
+const LIST_DOWN: &str = "SELECT conversation FROM {schema}.conversations \
+    WHERE tenant = $1 AND conversation > $2 ORDER BY conversation DESC LIMIT $3";
+
+const LIST_DOWN_FROM: &str = "SELECT conversation FROM {schema}.conversations \
+    WHERE tenant = $1 AND conversation < $2 ORDER BY conversation DESC LIMIT $3";
+
+const ACQUIRE: &str = "SELECT outcome, at_fence, by_turn, remaining \
+    FROM {schema}.acquire_lease($1, $2, $3, $4, $5, $6)";
+
+/// Sets the expiry of a lease, counted from now.
+const HOLD: &str = "UPDATE {schema}.leases \
+    SET held_until = clock_timestamp() + $4::bigint * interval '1 microsecond' \
+    WHERE tenant = $1 AND conversation = $2 AND fence = $3 RETURNING fence";
 
 type Parameters<'a> = [&'a (dyn ToSql + Sync)];
 
@@ -76,12 +116,12 @@ impl ConversationStore for PostgresStore {
         let after = i64::try_from(after.as_u64()).unwrap_or(i64::MAX);
         let last = after.saturating_add(clipped(limit));
         let parameters: &Parameters<'_> = &[&key.tenant(), &key.conversation(), &after, &last];
-        let rows = self.run(&self.statements.read, parameters).await;
+        let rows = self.run(READ, parameters).await;
         rows.and_then(|rows| range(&rows, after, last)).map_err(from_reading)
     }
 
     async fn branches(&self, key: &ConversationKey) -> Result<Vec<EntryId>> {
-        let rows = self.run(&self.statements.branches, &[&key.tenant(), &key.conversation()]).await;
+        let rows = self.run(BRANCHES, &[&key.tenant(), &key.conversation()]).await;
         rows.and_then(|rows| tips(&rows)).map_err(from_reading)
     }
 
@@ -112,23 +152,22 @@ impl ConversationStore for PostgresStore {
             &batch.parent.map(|parent| i64::try_from(parent.as_u64()).unwrap_or(i64::MAX)),
             &batch.last_turn.as_ref().map(TurnId::as_str),
         ];
-        let rows = self.run(&self.statements.append, parameters).await?;
+        let rows = self.run(APPEND, parameters).await?;
         let answer = rows.first().ok_or_else(|| StoreError::outcome_unknown("the server answers nothing"))?;
         outcome(answer, expected, &batch, &entries)
     }
 
     async fn delete(&self, key: &ConversationKey) -> Result {
-        self.run(&self.statements.delete, &[&key.tenant(), &key.conversation()]).await.map(drop)
+        self.run(DELETE, &[&key.tenant(), &key.conversation()]).await.map(drop)
     }
 
     async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>> {
+        let Some(after) = page.start() else { return Ok(Vec::new()) };
         // Each statement is a range of the index. No id is empty, so all are above the empty one.
-        let (after, statement) = match (page.start(), page.order) {
-            (PageStart::End, _) => return Ok(Vec::new()),
-            (PageStart::Beginning, ListOrder::Ascending) => ("", &self.statements.list),
-            (PageStart::After(after), ListOrder::Ascending) => (after, &self.statements.list),
-            (PageStart::Beginning, ListOrder::Descending) => ("", &self.statements.list_down),
-            (PageStart::After(after), ListOrder::Descending) => (after, &self.statements.list_down_from),
+        let statement = match page.order {
+            ListOrder::Ascending => LIST,
+            ListOrder::Descending if after.is_empty() => LIST_DOWN,
+            ListOrder::Descending => LIST_DOWN_FROM,
         };
         let tenant = &*page.tenant;
         let rows = self.run(statement, &[&tenant, &after, &clipped(page.limit)]).await;
@@ -158,7 +197,7 @@ impl Leases for PostgresStore {
         let (conversation, takeover_from) = (key.conversation(), takeover_from.map(known));
         let rows = self
             .run(
-                &self.statements.acquire,
+                ACQUIRE,
                 &[&key.tenant(), &conversation, &turn.as_str(), &micros(ttl), &takeover_from, &waits],
             )
             .await?;
@@ -174,7 +213,7 @@ impl Leases for PostgresStore {
 
     async fn renew(&self, key: &ConversationKey, token: FencingToken, ttl: Duration) -> Result {
         let parameters: &Parameters<'_> = &[&key.tenant(), &key.conversation(), &known(token), &micros(ttl)];
-        let held = self.run(&self.statements.hold, parameters).await?;
+        let held = self.run(HOLD, parameters).await?;
         if held.is_empty() { Err(StoreError::Fenced) } else { Ok(()) }
     }
 }
@@ -203,11 +242,11 @@ impl PostgresStore {
         };
         let to = tip.map(|tip| i64::try_from(tip.as_u64()).unwrap_or(i64::MAX));
         let parameters: &Parameters<'_> = &[&key.tenant(), &key.conversation(), &to, &entries, &turns];
-        let rows = self.run(&self.statements.load, parameters).await;
+        let rows = self.run(LOAD, parameters).await;
         rows.and_then(|rows| snapshot(&rows, tip)).map_err(from_reading)
     }
 
-    /// Runs a statement and returns its rows.
+    /// Runs a statement, in which `{schema}` stands for the schema's name, and returns its rows.
     pub(crate) async fn run(&self, statement: &str, parameters: &Parameters<'_>) -> Result<Vec<Row>> {
         // Until its answer arrives, a connection cannot be reused. The guard closes it if it is lost, if the
         // timeout expires, or if this future is dropped.
@@ -225,7 +264,8 @@ impl PostgresStore {
         statement: &str,
         parameters: &Parameters<'_>,
     ) -> Result<Vec<Row>, Lost> {
-        let prepared = timeout(self.timeout, client.prepare_cached(statement)).await;
+        let statement = self.schema.name_in(statement);
+        let prepared = timeout(self.timeout, client.prepare_cached(&statement)).await;
         let prepared = prepared.map_err(|_| Lost::hung(StoreError::unavailable))?;
         let prepared = prepared.map_err(|error| Lost::to(error, before_sending))?;
         let mut again = 1..ATTEMPTS;

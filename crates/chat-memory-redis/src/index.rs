@@ -1,7 +1,7 @@
 //! The index of a tenant's conversations. The crate's docs describe its guarantees.
 
 use advisor_core::ConversationKey;
-use conversation_store::{ListOrder, Page, PageStart, Result};
+use conversation_store::{ListOrder, Page, Result};
 use futures::{StreamExt, TryStreamExt, stream};
 
 use crate::RedisServer;
@@ -49,11 +49,8 @@ impl Index<'_> {
     /// Lists the conversations of a page that exist.
     pub(crate) async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>> {
         let mut listed = Vec::new();
-        let mut after = match page.start() {
-            PageStart::End => return Ok(listed),
-            PageStart::Beginning => String::new(),
-            PageStart::After(after) => after.to_owned(),
-        };
+        let Some(after) = page.start() else { return Ok(listed) };
+        let mut after = after.to_owned();
         while listed.len() < page.limit {
             let wanted = CANDIDATES.min(page.limit - listed.len());
             let candidates = self.candidates(page, &after, wanted).await?;

@@ -59,8 +59,8 @@
 //!
 //! # Rights
 //! A user with an access list needs the keys of the prefix, and these commands: `eval`, `evalsha`, `script|load`, `time`,
-//! `exists`, `get`, `set`, `unlink`, `persist`, `pexpireat`, `hget`, `hmget`, `hset`, `hdel`, `hlen`, `llen`, `lindex`,
-//! `rpush`, `xlen`, `xrange`, `xadd`, `zadd`, `zrem`, `zrangebylex`.
+//! `exists`, `get`, `set`, `unlink`, `hget`, `hmget`, `hset`, `hdel`, `hlen`, `llen`, `lindex`,
+//! `rpush`, `xlen`, `xrange`, `xadd`, `zadd`, `zrem`, `zrangebylex`, `zrevrangebylex`.
 //!
 //! The server checks the right to each command when a script calls it. If some rights are missing, an append stops in the
 //! middle, and the store then refuses the conversation as damaged.

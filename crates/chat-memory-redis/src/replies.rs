@@ -3,8 +3,8 @@
 use std::vec::IntoIter;
 
 use conversation_store::{
-    Admission, AppliedBatch, Batch, BranchIndex, Entry, EntryId, FencingToken, LogReader, LogState, OpenTurn,
-    Result, Segment, Snapshot, StoreError, Version, WrittenEntry, admit,
+    Admission, AppliedBatch, Batch, BranchIndex, Entry, EntryId, FencingToken, LogReader, LogState, Result,
+    Segment, Snapshot, StoreError, Version, WrittenEntry, admit,
 };
 use redis::Value;
 
@@ -94,11 +94,7 @@ impl Reply {
         let (open, turn_from, range_from) = (self.text()?, self.number()?, self.number()?);
         let segments = list(self.value())?.into_iter().map(segment).collect::<Result<Vec<_>, _>>()?;
         let entries = entries(self.value(), segments)?;
-        let is_open = match open.as_str() {
-            "" => OpenTurn::from_log(&entries).is_some(),
-            open => open == "1",
-        };
-        Ok(Snapshot::from_read(version, entries, range_from, is_open.then_some(turn_from)))
+        Ok(Snapshot::from_read(version, entries, range_from, (open == "1").then_some(turn_from)))
     }
 
     /// Builds the entries after `after`.
@@ -173,7 +169,7 @@ fn entries(value: Value, segments: Vec<Segment>) -> Result<Vec<Entry>> {
 fn segment(value: Value) -> Result<Segment> {
     let mut parts = list(value)?.into_iter();
     let mut next = || parts.next().unwrap_or_default();
-    Ok(Segment::new(number(&next())?, number(&next())?, entry_id(next())?))
+    Ok(Segment { first: number(&next())?, last: number(&next())?, parent: entry_id(next())? })
 }
 
 fn forks(value: Value) -> Result<BranchIndex> {

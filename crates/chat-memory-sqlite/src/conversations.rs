@@ -1,7 +1,7 @@
 //! `delete` and `list`: work on whole conversations.
 
 use advisor_core::ConversationKey;
-use conversation_store::{ListOrder, Page, PageStart};
+use conversation_store::{ListOrder, Page};
 use rusqlite::{Connection, TransactionBehavior, params};
 
 use crate::failure::{Result, commit, lasting};
@@ -34,13 +34,12 @@ const DESCENDING_FROM: &str = "SELECT conversation FROM conversations WHERE tena
 
 /// Lists one page of a tenant's conversations, by a range of the index of names.
 pub(crate) fn list(connection: &mut Connection, page: &Page) -> Result<Vec<ConversationKey>> {
+    let Some(after) = page.start() else { return Ok(Vec::new()) };
     // Each statement is a range of the index. No id is empty, so all are above the empty one.
-    let (after, sql) = match (page.start(), page.order) {
-        (PageStart::End, _) => return Ok(Vec::new()),
-        (PageStart::Beginning, ListOrder::Ascending) => ("", ASCENDING),
-        (PageStart::After(after), ListOrder::Ascending) => (after, ASCENDING),
-        (PageStart::Beginning, ListOrder::Descending) => ("", DESCENDING),
-        (PageStart::After(after), ListOrder::Descending) => (after, DESCENDING_FROM),
+    let sql = match page.order {
+        ListOrder::Ascending => ASCENDING,
+        ListOrder::Descending if after.is_empty() => DESCENDING,
+        ListOrder::Descending => DESCENDING_FROM,
     };
     let tenant = page.tenant.as_str();
     let limit = i64::try_from(page.limit).unwrap_or(i64::MAX);

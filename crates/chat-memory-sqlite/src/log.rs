@@ -114,15 +114,10 @@ impl Log {
         Ok(log.finish()?)
     }
 
-    /// Returns whether a row's checksum matches this entry. Older rows have none and always match.
+    /// Returns whether a row's checksum matches this entry.
     pub(crate) fn is_as_written(&self, row: &Row<'_>, seq: u64) -> bool {
         let (Ok(turn_from), Ok(open)) = (row.get(3), row.get(4)) else { return false };
-        match row.get::<_, Option<u32>>(5) {
-            Ok(sum) => {
-                sum.is_none_or(|sum| sum == self.sum(seq, turn_from, open, bytes(row, 1), bytes(row, 2)))
-            }
-            Err(_) => false,
-        }
+        row.get(5) == Ok(self.sum(seq, turn_from, open, bytes(row, 1), bytes(row, 2)))
     }
 
     /// Returns the checksum of an entry's row: a CRC-32 of its conversation, its number and its columns.
@@ -171,7 +166,7 @@ impl Log {
         let fork = statement.query_row(params![self.id, last], |row| Ok((row.get(0)?, row.get(1)?)));
         let fork: Option<(u64, u64)> = fork.optional()?;
         let (first, parent) = fork.map_or((1, None), |(first, parent)| (first, Some(EntryId::new(parent))));
-        Ok(Segment::new(first, last, parent))
+        Ok(Segment { first, last, parent })
     }
 
     /// Returns the path to `tip`, from entry `from` on. `from` is on the path, or is 1, or is beyond the tip.

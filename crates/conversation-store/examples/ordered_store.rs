@@ -9,8 +9,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use advisor_core::{ConversationKey, async_trait};
 use conversation_store::{
     Admission, AppliedBatch, Batch, BatchKey, BranchIndex, ConversationStore, Entry, EntryId, FencingToken,
-    ListOrder, LogReader, LogState, Page, PageStart, ReadRange, Result, Segment, Snapshot, StoreError,
-    Version, WrittenEntry, admit,
+    ListOrder, LogReader, LogState, Page, ReadRange, Result, Segment, Snapshot, StoreError, Version,
+    WrittenEntry, admit,
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
@@ -192,18 +192,16 @@ impl ConversationStore for OrderedStore {
     }
 
     async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>> {
-        let start = page.start();
+        let Some(after) = page.start() else { return Ok(Vec::new()) };
         let map = self.map();
         let prefix = [b"c", page.tenant.as_bytes(), b"\0"].concat();
         let mut keys = Vec::new();
         for (name, _) in map.range(prefix.clone()..).take_while(|(name, _)| name.starts_with(&prefix)) {
             let conversation = name.get(prefix.len()..name.len().saturating_sub(1)).unwrap_or_default();
             let conversation = String::from_utf8_lossy(conversation);
-            let is_behind = match (start, page.order) {
-                (PageStart::Beginning, _) => true,
-                (PageStart::After(after), ListOrder::Ascending) => *conversation > *after,
-                (PageStart::After(after), ListOrder::Descending) => *conversation < *after,
-                (PageStart::End, _) => false,
+            let is_behind = match page.order {
+                ListOrder::Ascending => *conversation > *after,
+                ListOrder::Descending => after.is_empty() || *conversation < *after,
             };
             if is_behind && read::<Head>(&map, name)?.is_some_and(|head| head.version > 0) {
                 keys.push(

@@ -1,10 +1,9 @@
-//! `Batch`, one atomic append, its idempotency key and the steps in it.
+//! `Batch`, one atomic append, and its idempotency key.
 
 use std::fmt;
 
 use advisor_core::{Text, TurnId};
 use serde::{Deserialize, Serialize};
-use uuid::Uuid;
 
 use crate::{EntryId, EntryKind, FencingToken, Result, Version};
 
@@ -36,7 +35,8 @@ pub struct NewEntry {
     pub turn: TurnId,
     /// The content.
     pub kind: EntryKind,
-    pub(crate) round: Option<u32>,
+    /// The round of a message; other entries have none. See [`Entry::round`](crate::Entry::round).
+    pub round: Option<u32>,
 }
 
 /// The name of a batch within its conversation: turn, round and step.
@@ -78,12 +78,8 @@ impl Batch {
         self.parent.filter(|parent| parent.as_u64() != version.as_u64() && !self.entries.is_empty())
     }
 
-    /// Checks that any store can read every entry back. For stores that write no bytes; [`Batch::written`] checks
-    /// the same.
-    ///
-    /// # Errors
-    /// [`TooDeep`](crate::StoreError::TooDeep) or [`Unreadable`](crate::StoreError::Unreadable).
-    pub fn validate(&self) -> Result {
+    /// Checks that any store can read every entry back.
+    pub(crate) fn validate(&self) -> Result {
         self.entries.iter().try_for_each(|new| new.kind.validate())
     }
 
@@ -100,16 +96,10 @@ impl NewEntry {
         Self { turn, kind, round: None }
     }
 
-    /// Sets the round of a message; other entries have none. See [`Entry::round`](crate::Entry::round).
+    /// Sets the round, if it is a message.
     #[must_use]
     pub fn with_round(self, round: impl Into<Option<u32>>) -> Self {
         Self { round: round.into().filter(|_| self.kind.as_message().is_some()), ..self }
-    }
-
-    /// Returns the round that is stored with the entry.
-    #[must_use]
-    pub fn round(&self) -> Option<u32> {
-        self.round.filter(|_| self.kind.as_message().is_some())
     }
 }
 
@@ -122,129 +112,12 @@ impl BatchKey {
     /// Creates the key of the turn's input. A turn that is submitted again is recognised by it.
     #[must_use]
     pub fn for_input(turn: TurnId) -> Self {
-        Self::new(turn, 0, BatchStep::Input)
+        Self::new(turn, 0, "input")
     }
 }
 
 impl fmt::Display for BatchKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}/{}", self.turn, self.round, self.step)
-    }
-}
-
-/// The step of a turn that a batch writes. Turn, round and step make up the [key](crate::BatchKey) of the batch.
-///
-/// Its text is stored: a change of it is a change of format. A store accepts any text of up to 512 bytes; these are the steps that memory
-/// and imports write.
-///
-/// # Example
-/// ```
-/// use conversation_store::{BatchStep, RoundStep, Version};
-///
-/// assert_eq!(BatchStep::Input.to_string(), "input");
-/// let again = BatchStep::Round { what: RoundStep::Answer, times: 2, resumed_at: Some(Version::new(7)) };
-/// assert_eq!(again.to_string(), "answer-2-resumed-7");
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum BatchStep {
-    /// The input of a turn.
-    Input,
-    /// The input of a turn that was interrupted and resumed at this version.
-    Resumed(Version),
-    /// A part of a round that became final.
-    Round {
-        /// The part of the round.
-        what: RoundStep,
-        /// The number of times this part of the round has been written, from 1.
-        times: u32,
-        /// The version at which the turn was resumed, if it was interrupted.
-        resumed_at: Option<Version>,
-    },
-    /// The starts of calls that must not run twice. The id is unique each time. If two runs write the same starts,
-    /// only one append is acknowledged.
-    Starts(Uuid),
-    /// The end of an interrupted turn, written on its behalf at this version.
-    Closed(Version),
-    /// A turn of an imported conversation, by the number of its first entry.
-    Imported(u64),
-}
-
-/// A part of a round that is written in one batch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum RoundStep {
-    /// Messages added to the request of the round.
-    Input,
-    /// The answer.
-    Answer,
-    /// The results of its calls.
-    Results,
-    /// Messages that a hook of the loop added.
-    Injected,
-    /// The end of the turn.
-    End,
-}
-
-impl fmt::Display for RoundStep {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Input => "input",
-            Self::Answer => "answer",
-            Self::Results => "results",
-            Self::Injected => "injected",
-            Self::End => "end",
-        })
-    }
-}
-
-impl fmt::Display for BatchStep {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Input => f.write_str("input"),
-            Self::Resumed(version) => write!(f, "resumed-{version}"),
-            Self::Round { what, times: 1, resumed_at: None } => what.fmt(f),
-            Self::Round { what, times, resumed_at: None } => write!(f, "{what}-{times}"),
-            Self::Round { what, times, resumed_at: Some(version) } => {
-                write!(f, "{what}-{times}-resumed-{version}")
-            }
-            Self::Starts(id) => write!(f, "starts-{id}"),
-            Self::Closed(version) => write!(f, "closed-{version}"),
-            Self::Imported(seq) => write!(f, "import-{seq}"),
-        }
-    }
-}
-
-impl From<BatchStep> for Text {
-    fn from(step: BatchStep) -> Self {
-        step.to_string().into()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_text_of_a_step_never_changes() {
-        let round = |what, times, resumed_at| BatchStep::Round { what, times, resumed_at };
-        let at = Version::new(9);
-        let table = [
-            (BatchStep::Input, "input"),
-            (BatchStep::Resumed(at), "resumed-9"),
-            (round(RoundStep::Input, 1, None), "input"),
-            (round(RoundStep::Answer, 1, None), "answer"),
-            (round(RoundStep::Results, 1, None), "results"),
-            (round(RoundStep::Injected, 1, None), "injected"),
-            (round(RoundStep::End, 1, None), "end"),
-            (round(RoundStep::Results, 3, None), "results-3"),
-            (round(RoundStep::Answer, 1, Some(at)), "answer-1-resumed-9"),
-            (BatchStep::Starts(Uuid::nil()), "starts-00000000-0000-0000-0000-000000000000"),
-            (BatchStep::Closed(at), "closed-9"),
-            (BatchStep::Imported(4), "import-4"),
-        ];
-        for (step, text) in table {
-            assert_eq!(Text::from(step), *text);
-        }
     }
 }

@@ -26,7 +26,7 @@ pub struct BranchIndex(BTreeMap<u64, EntryId>);
 
 /// A run of consecutively numbered entries on a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
+#[allow(clippy::exhaustive_structs, reason = "a store makes it")]
 pub struct Segment {
     /// The number of the first entry.
     pub first: u64,
@@ -34,14 +34,6 @@ pub struct Segment {
     pub last: u64,
     /// The parent of the first entry, if that is not the entry before it.
     pub parent: Option<EntryId>,
-}
-
-impl Segment {
-    /// Creates a segment of these numbers.
-    #[must_use]
-    pub fn new(first: u64, last: u64, parent: Option<EntryId>) -> Self {
-        Self { first, last, parent }
-    }
 }
 
 impl BranchIndex {

@@ -22,7 +22,12 @@ pub struct Entry {
     pub parent: Option<EntryId>,
     /// The content.
     pub kind: EntryKind,
-    pub(crate) round: Option<u32>,
+    /// The round of its turn that an answer or a result belongs to. With the positions of the calls in the answer, it
+    /// gives their [`CallKey`](advisor_core::CallKey)s.
+    ///
+    /// `None` for the input of a turn, for messages that a hook added, for other entries, and for those of a
+    /// conversation that was imported without rounds.
+    pub round: Option<u32>,
 }
 
 /// The content of an [`Entry`].
@@ -72,33 +77,11 @@ impl Entry {
         Self { seq, turn, parent: None, kind, round: None }
     }
 
-    /// Sets the round of a message; other entries have none.
-    #[must_use]
-    pub fn with_round(self, round: impl Into<Option<u32>>) -> Self {
-        Self { round: round.into().filter(|_| self.kind.as_message().is_some()), ..self }
-    }
-
-    /// Returns the round of its turn that an answer or a result belongs to. With the positions of the calls in the
-    /// answer, it gives their [`CallKey`](advisor_core::CallKey)s.
-    ///
-    /// `None` for the input of a turn, for messages that a hook added, and for entries written before rounds were
-    /// stored.
-    #[must_use]
-    pub fn round(&self) -> Option<u32> {
-        self.round.filter(|_| self.kind.as_message().is_some())
-    }
-
     /// Returns the entry it follows on its branch. That is always an earlier one, even if damaged data name another.
     #[must_use]
     pub fn follows(&self) -> EntryId {
         let before = EntryId::new(self.seq.saturating_sub(1));
         self.parent.map_or(before, |parent| parent.min(before))
-    }
-
-    /// Returns whether it is the first entry on its branch.
-    #[must_use]
-    pub fn is_first(&self) -> bool {
-        self.follows() == EntryId::BEGINNING
     }
 }
 
@@ -145,19 +128,12 @@ impl EntryKind {
 
 /// A summary of the beginning of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
+#[allow(clippy::exhaustive_structs, reason = "memory makes it")]
 pub struct Summary {
     /// The sequence number of the last entry that it covers. That entry is the last of its turn.
     pub until: u64,
     /// The text.
     pub text: Text,
-}
-
-impl Summary {
-    /// Creates a summary of the entries up to this sequence number.
-    pub fn new(until: u64, text: impl Into<Text>) -> Self {
-        Self { until, text: text.into() }
-    }
 }
 
 impl From<&str> for Summary {
@@ -286,12 +262,12 @@ mod tests {
             let turn = TurnId::new("t").unwrap();
             let kind = EntryKind::Corrupt(Vec::new());
             let entry = Entry { parent: parent.map(EntryId::new), ..Entry::new(seq, turn, kind) };
-            (entry.follows().as_u64(), entry.is_first())
+            entry.follows().as_u64()
         };
-        assert_eq!(follows(5, None), (4, false));
-        assert_eq!(follows(5, Some(2)), (2, false));
-        assert_eq!(follows(5, Some(0)), (0, true));
-        assert_eq!(follows(5, Some(9)), (4, false));
-        assert_eq!(follows(1, Some(3)), (0, true));
+        assert_eq!(follows(5, None), 4);
+        assert_eq!(follows(5, Some(2)), 2);
+        assert_eq!(follows(5, Some(0)), 0);
+        assert_eq!(follows(5, Some(9)), 4);
+        assert_eq!(follows(1, Some(3)), 0);
     }
 }

@@ -113,15 +113,6 @@ impl StoreError {
     pub fn outcome_unknown(source: impl Into<BoxError>) -> Self {
         Self::OutcomeUnknown { source: Some(source.into()) }
     }
-
-    /// Returns the error of a turn whose conversation could not be loaded for this reason.
-    #[must_use]
-    pub fn into_load_error(self) -> Error {
-        match self {
-            Self::Gone | Self::Corrupt { .. } | Self::NoSuchEntry { .. } => self.into(),
-            error => Error::new(ErrorKind::Store, "the conversation could not be loaded").with_source(error),
-        }
-    }
 }
 
 impl From<StoreError> for Error {
@@ -163,7 +154,6 @@ mod tests {
         assert_eq!(kind(StoreError::Corrupt { seq: Some(2), source: None }), ErrorKind::Store);
         assert_eq!(kind(StoreError::KeyReused), ErrorKind::NotPersisted);
         assert_eq!(kind(StoreError::unavailable("down")), ErrorKind::NotPersisted);
-        assert_eq!(StoreError::unavailable("down").into_load_error().kind(), ErrorKind::Store);
     }
 
     #[test]

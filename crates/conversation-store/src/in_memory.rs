@@ -12,8 +12,7 @@ use tokio::time::Instant;
 
 use crate::{
     Admission, AppliedBatch, Batch, BatchKey, BranchIndex, ConversationStore, Entry, EntryId, FencingToken,
-    Leases, ListOrder, LogState, NewEntry, Page, PageStart, ReadRange, Result, Snapshot, StoreError, Version,
-    admit,
+    Leases, ListOrder, LogState, NewEntry, Page, ReadRange, Result, Snapshot, StoreError, Version, admit,
 };
 
 /// A store in this process's memory. Clones share the conversations, which end with the process.
@@ -97,13 +96,11 @@ impl ConversationStore for InMemoryStore {
     }
 
     async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>> {
-        let start = page.start();
+        let Some(after) = page.start() else { return Ok(Vec::new()) };
         let listed = |key: &ConversationKey| {
-            let is_behind = match (start, page.order) {
-                (PageStart::Beginning, _) => true,
-                (PageStart::After(after), ListOrder::Ascending) => key.conversation() > after,
-                (PageStart::After(after), ListOrder::Descending) => key.conversation() < after,
-                (PageStart::End, _) => false,
+            let is_behind = match page.order {
+                ListOrder::Ascending => key.conversation() > after,
+                ListOrder::Descending => after.is_empty() || key.conversation() < after,
             };
             is_behind && key.tenant() == &*page.tenant
         };
@@ -214,8 +211,9 @@ impl Log {
         }
         for (seq, new) in (first..).zip(batch.entries) {
             let parent = self.forks.parent_of(seq);
-            let entry = Entry::new(seq, new.turn, new.kind).with_round(new.round);
-            self.entries.push(Entry { parent, ..entry });
+            // Other stores keep the round with a message, and nowhere else.
+            let round = new.round.filter(|_| new.kind.as_message().is_some());
+            self.entries.push(Entry { seq, turn: new.turn, parent, kind: new.kind, round });
         }
         self.batches.insert(batch.key, from..self.entries.len());
         Ok(self.version())

@@ -12,7 +12,7 @@
 //! | branch: the path from its last entry back through parents | [`EntryId`], [`BranchIndex`] |
 //! | lease: the right of one turn to run in a conversation, across processes | [`Leases`] |
 //! | fencing token: the number of a lease, checked inside each append | [`FencingToken`] |
-//! | read range: the part of a log that is read | [`ReadRange`], [`Snapshot`], [`OpenTurn`] |
+//! | read range: the part of a log that is read | [`ReadRange`], [`Snapshot`] |
 
 mod admit;
 mod batch;
@@ -30,13 +30,13 @@ mod tests;
 mod transfer;
 
 pub use admit::{Admission, AppliedBatch, LogState, admit};
-pub use batch::{Batch, BatchKey, BatchStep, NewEntry, RoundStep};
+pub use batch::{Batch, BatchKey, NewEntry};
 pub use branch::{BranchIndex, Segment};
 pub use entry::{Entry, EntryId, EntryKind, FencingToken, Summary, Version};
 pub use error::{Result, StoreError};
 pub use in_memory::InMemoryStore;
 pub use lease::Leases;
-pub use read::{OpenTurn, ReadRange, Snapshot, last_end, same_turn};
+pub use read::{ReadRange, Snapshot, last_end, same_turn};
 pub use rows::{LogReader, TurnEffect, WrittenEntry};
-pub use store::{ConversationStore, ListOrder, Page, PageStart};
+pub use store::{ConversationStore, ListOrder, Page};
 pub use transfer::{ImportError, Imported, export, import};

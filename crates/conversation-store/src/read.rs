@@ -1,4 +1,4 @@
-//! `ReadRange`, `Snapshot` and `OpenTurn`: range and result of a load; `last_end` and `same_turn`.
+//! `ReadRange` and `Snapshot`: range and result of a load; `last_end` and `same_turn`.
 
 use advisor_core::{TurnEnd, TurnId};
 
@@ -25,18 +25,9 @@ pub struct Snapshot {
     pub entries: Vec<Entry>,
     /// The version of the conversation, for any range.
     pub version: Version,
-    /// The last turn of the branch, if it has not ended.
-    pub open_turn: Option<OpenTurn>,
-}
-
-/// The last turn of a branch that has not ended.
-#[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
-pub struct OpenTurn {
-    /// The turn.
-    pub turn: TurnId,
-    /// All its entries, including those outside the read range.
-    pub entries: Vec<Entry>,
+    /// The entries of the last turn of the branch, if it has not ended. All of them, including those outside the read
+    /// range.
+    pub open_turn: Option<Vec<Entry>>,
 }
 
 impl Snapshot {
@@ -78,11 +69,10 @@ impl Snapshot {
                 }))
             }
         };
-        let open_turn = run.filter(|_| is_open).map(|mut run| forwards(&mut run));
         Self {
             entries,
             version: Version::new(log.last().map_or(0, |entry| entry.seq)),
-            open_turn: open_turn.as_deref().and_then(OpenTurn::all_of),
+            open_turn: run.filter(|_| is_open).map(|mut run| forwards(&mut run)),
         }
     }
 
@@ -97,7 +87,8 @@ impl Snapshot {
         open_from: Option<u64>,
     ) -> Self {
         let place_of = |seq| read.partition_point(|entry| entry.seq < seq);
-        let open_turn = open_from.and_then(|from| OpenTurn::all_of(read.get(place_of(from)..)?));
+        let open_turn = open_from.and_then(|from| read.get(place_of(from)..).map(<[Entry]>::to_vec));
+        let open_turn = open_turn.filter(|open| !open.is_empty());
         let entries = read.split_off(place_of(range_from));
         Self { entries, version, open_turn }
     }
@@ -106,40 +97,23 @@ impl Snapshot {
     /// may know the turn of a damaged or missing one.
     #[must_use]
     pub fn last_turn(&self) -> Option<&TurnId> {
-        let open = self.open_turn.as_ref().and_then(|open| open.entries.last());
-        let last = open.or(self.entries.last());
+        let last = self.open_turn.as_ref().unwrap_or(&self.entries).last();
         last.filter(|last| !matches!(last.kind, EntryKind::Corrupt(_))).map(|last| &last.turn)
     }
 
     /// Returns whether the range starts with the first entry of the branch.
     #[must_use]
     pub fn is_whole(&self) -> bool {
-        self.entries.first().is_none_or(Entry::is_first)
+        self.entries.first().is_none_or(|first| first.follows() == EntryId::BEGINNING)
     }
 
     /// Returns the entries of the range and of the open turn together.
     #[must_use]
     pub fn into_entries(self) -> Vec<Entry> {
         match self.open_turn {
-            Some(open) if open.entries.len() > self.entries.len() => open.entries,
+            Some(open) if open.len() > self.entries.len() => open,
             _ => self.entries,
         }
-    }
-}
-
-impl OpenTurn {
-    /// Returns the last turn of a log, if it has not ended.
-    #[must_use]
-    pub fn from_log(log: &[Entry]) -> Option<Self> {
-        let last = log.chunk_by(same_turn).next_back()?;
-        let turn = last.first()?.turn.clone();
-        last_end(last).is_none().then(|| Self { turn, entries: last.to_vec() })
-    }
-
-    /// Returns the turn of these entries as open, for any content.
-    fn all_of(entries: &[Entry]) -> Option<Self> {
-        let turn = entries.last()?.turn.clone();
-        Some(Self { turn, entries: entries.to_vec() })
     }
 }
 
@@ -234,7 +208,7 @@ mod tests {
         assert_eq!(seqs(0, ReadRange::All), Vec::<u64>::new());
         let open = |tip| Snapshot::from_branch(&log, EntryId::new(tip), ReadRange::LastEntries(0)).open_turn;
         assert_eq!((open(4), open(5)), (None, None));
-        assert_eq!(open(3).unwrap().entries.len(), 1);
+        assert_eq!(open(3).unwrap().len(), 1);
         assert_eq!(
             Snapshot::from_log(&log, ReadRange::All),
             Snapshot::from_branch(&log, EntryId::new(6), ReadRange::All)
@@ -278,13 +252,10 @@ mod tests {
     #[test]
     fn turn_is_open_until_end_and_reopened_later() {
         let open = |turns| {
-            let log = log(turns);
-            let open = Snapshot::from_log(&log, ReadRange::LastEntries(1)).open_turn;
-            assert_eq!(OpenTurn::from_log(&log), open);
-            open
+            Snapshot::from_log(&log(turns), ReadRange::LastEntries(1)).open_turn.map(|open| open.len())
         };
         assert_eq!(open(&[("a", &["1", "end"])]), None);
-        assert_eq!(open(&[("a", &["1", "2"])]).unwrap().entries.len(), 2);
-        assert_eq!(open(&[("a", &["1", "end"]), ("b", &["2", "end", "3"])]).unwrap().entries.len(), 3);
+        assert_eq!(open(&[("a", &["1", "2"])]), Some(2));
+        assert_eq!(open(&[("a", &["1", "end"]), ("b", &["2", "end", "3"])]), Some(3));
     }
 }

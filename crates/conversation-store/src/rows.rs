@@ -54,8 +54,8 @@ impl Batch {
     /// Returns the entries in the form in which they are written.
     ///
     /// # Errors
-    /// [`StoreError::TooLarge`] if their bodies and turn ids exceed `most_bytes` together; those of
-    /// [`Batch::validate`].
+    /// [`StoreError::TooLarge`] if their bodies and turn ids exceed `most_bytes` together. [`StoreError::TooDeep`] or
+    /// [`StoreError::Unreadable`] if an entry could not be read back.
     pub fn written(&self, most_bytes: usize) -> Result<Vec<WrittenEntry<'_>>> {
         let mut left = most_bytes;
         let mut written = Vec::with_capacity(self.entries.len());
@@ -75,7 +75,7 @@ impl<'a> WrittenEntry<'a> {
         kind.validate()?;
         // The serialiser's error may quote the conversation, so it is dropped.
         let no_form = |_| StoreError::Unreadable { kind: kind.name(), what: "it has no JSON form" };
-        let body = serde_json::to_string(&BodyRef { kind, round: new.round() }).map_err(no_form)?;
+        let body = serde_json::to_string(&BodyRef { kind, round: new.round }).map_err(no_form)?;
         let effect = match kind {
             EntryKind::Message(_) => TurnEffect::Opens,
             EntryKind::TurnEnded(_) => TurnEffect::Ends,
@@ -106,7 +106,7 @@ impl<'a> WrittenEntry<'a> {
 /// ```
 /// use conversation_store::{EntryKind, LogReader, Segment};
 ///
-/// let mut log = LogReader::new(vec![Segment::new(1, 3, None)]);
+/// let mut log = LogReader::new(vec![Segment { first: 1, last: 3, parent: None }]);
 /// log.row(1, b"t", br#"{"format":1,"kind":"summary","value":{"until":0,"text":"short"}}"#)?;
 /// log.row(3, b"t", b"half an en")?;
 /// let entries = log.finish()?;
@@ -222,7 +222,7 @@ impl LogReader {
             self.nameless = self.nameless.saturating_add(1);
         }
         let turn = turn.or(before).unwrap_or_else(unknown_turn);
-        self.entries.push(Entry { parent, ..Entry::new(seq, turn, body.kind).with_round(body.round) });
+        self.entries.push(Entry { seq, turn, parent, kind: body.kind, round: body.round });
     }
 }
 
@@ -278,8 +278,12 @@ mod tests {
 
     const SHORT: &[u8] = br#"{"format":1,"kind":"summary","value":{"until":0,"text":"short"}}"#;
 
+    fn segment(first: u64, last: u64, parent: Option<EntryId>) -> Segment {
+        Segment { first, last, parent }
+    }
+
     fn read(segments: &[(u64, u64)], rows: &[(u64, &[u8])]) -> Result<Vec<Entry>> {
-        let segments = segments.iter().map(|(first, last)| Segment::new(*first, *last, None)).collect();
+        let segments = segments.iter().map(|(first, last)| segment(*first, *last, None)).collect();
         let mut log = LogReader::new(segments);
         rows.iter().try_for_each(|(seq, turn)| log.row(*seq, turn, SHORT))?;
         log.finish()
@@ -309,7 +313,7 @@ mod tests {
 
     #[test]
     fn known_damaged_row_keeps_bytes_and_turn() {
-        let mut log = LogReader::new(vec![Segment::new(1, 2, None)]);
+        let mut log = LogReader::new(vec![segment(1, 2, None)]);
         log.row(1, b"a", SHORT).unwrap();
         log.damaged_row(2, b"b", SHORT).unwrap();
         let log = log.finish().unwrap();
@@ -318,7 +322,7 @@ mod tests {
 
     #[test]
     fn segment_parent_belongs_to_its_first_entry() {
-        let segments = vec![Segment::new(1, 2, None), Segment::new(5, 6, Some(EntryId::new(2)))];
+        let segments = vec![segment(1, 2, None), segment(5, 6, Some(EntryId::new(2)))];
         let mut log = LogReader::new(segments);
         for seq in [1, 2, 5, 6] {
             log.row(seq, b"t", SHORT).unwrap();

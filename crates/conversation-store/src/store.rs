@@ -38,8 +38,7 @@ use crate::{Batch, BranchIndex, Entry, EntryId, Leases, ReadRange, Result, Snaps
 ///
 /// # Validation
 /// A batch is refused as a whole, before anything is written, if one of its entries could not be read back. The
-/// error is [`StoreError::TooDeep`] or [`StoreError::Unreadable`]. [`Batch::written`] checks this; stores that
-/// write no bytes call [`Batch::validate`].
+/// error is [`StoreError::TooDeep`] or [`StoreError::Unreadable`]. [`Batch::written`] checks this.
 ///
 /// # Damage
 /// A damaged or missing entry does not affect the others. It is returned in its place as
@@ -171,39 +170,24 @@ pub enum ListOrder {
     Descending,
 }
 
-/// The place in the list of a tenant behind which a page begins. For store implementations.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(clippy::exhaustive_enums, reason = "a store must serve each of them")]
-pub enum PageStart<'a> {
-    /// The page begins with the list.
-    Beginning,
-    /// The page begins after this id.
-    After(&'a str),
-    /// The page is empty.
-    End,
-}
-
 impl Page {
     /// Creates the first page of a tenant's list, in ascending order.
     pub fn first(tenant: impl Into<Text>, limit: usize) -> Self {
         Self { tenant: tenant.into(), after: None, limit, order: ListOrder::default() }
     }
 
-    /// Returns the place in the tenant's list at which the page begins, in its order. For store implementations.
+    /// Returns the id after which the page begins, in its order: an empty one if it begins with the tenant's list, and
+    /// `None` if the page is empty. For store implementations.
     #[must_use]
-    pub fn start(&self) -> PageStart<'_> {
+    pub fn start(&self) -> Option<&str> {
         // Keys are ordered by tenant, then by conversation. A tenant that is not a valid part of a key has no
         // conversations.
-        if ConversationKey::in_tenant(&self.tenant, "any").is_err() {
-            return PageStart::End;
-        }
-        let Some(after) = &self.after else { return PageStart::Beginning };
+        ConversationKey::in_tenant(&self.tenant, "any").ok()?;
+        let Some(after) = &self.after else { return Some("") };
         match (after.tenant().cmp(&*self.tenant), self.order) {
-            (Ordering::Equal, _) => PageStart::After(after.conversation()),
-            (Ordering::Less, ListOrder::Ascending) | (Ordering::Greater, ListOrder::Descending) => {
-                PageStart::Beginning
-            }
-            _ => PageStart::End,
+            (Ordering::Equal, _) => Some(after.conversation()),
+            (Ordering::Less, ListOrder::Ascending) | (Ordering::Greater, ListOrder::Descending) => Some(""),
+            _ => None,
         }
     }
 }

@@ -9,9 +9,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt};
 
-use crate::{
-    Batch, BatchKey, BatchStep, ConversationStore, Entry, EntryId, NewEntry, ReadRange, StoreError, Version,
-};
+use crate::{Batch, BatchKey, ConversationStore, Entry, EntryId, NewEntry, ReadRange, StoreError, Version};
 
 /// Exports a conversation as JSON Lines, each with its line break. A header comes first, then the entries of all
 /// branches, in the order in which they were written. [`import`](crate::import()) reads it.
@@ -351,13 +349,10 @@ impl Import<'_> {
         let key = if self.turns.insert(first.turn.clone()) {
             BatchKey::for_input(first.turn.clone())
         } else {
-            BatchKey::new(first.turn.clone(), 0, BatchStep::Imported(first.seq))
+            BatchKey::new(first.turn.clone(), 0, format!("import-{}", first.seq))
         };
         let batch = Batch { parent: first.parent, ..Batch::new(key, Vec::new()) };
-        let new = |entry: Entry| {
-            let round = entry.round();
-            NewEntry::new(entry.turn, entry.kind).with_round(round)
-        };
+        let new = |entry: Entry| NewEntry::new(entry.turn, entry.kind).with_round(entry.round);
         let entries = entries.into_iter().map(new).collect();
         let batch = Batch { entries, ..batch };
         let led_to = self.version.after(batch.entries.len());

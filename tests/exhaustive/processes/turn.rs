@@ -133,11 +133,9 @@ fn report(event: &Event) -> Option<Report> {
         Event::Appended { entries, version, .. } => {
             let first = version.as_u64() + 1 - u64::try_from(entries.len()).unwrap();
             let entry = |(seq, new): (u64, &advisor_chain::memory::store::NewEntry)| {
-                let entry = Entry::new(seq, new.turn.clone(), new.kind.clone());
-                match new.round() {
-                    Some(round) => entry.with_round(round),
-                    None => entry,
-                }
+                let mut entry = Entry::new(seq, new.turn.clone(), new.kind.clone());
+                entry.round = new.round;
+                entry
             };
             Some(Report::Acknowledged((first..).zip(entries).map(entry).collect()))
         }

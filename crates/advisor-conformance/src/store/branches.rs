@@ -66,7 +66,7 @@ pub async fn branches_are_listed_by_their_tips(store: Store) {
     store.append(&key, version, said("new", 0, &["l"]).with_parent(EntryId::BEGINNING)).await.unwrap();
     assert_eq!(store.branches(&key).await.unwrap(), [9, 10, 11].map(EntryId::new));
     assert_eq!(texts(&store.load(&key, ReadRange::All).await.unwrap().entries), ["l"]);
-    assert!(store.load(&key, ReadRange::All).await.unwrap().entries[0].is_first());
+    assert!(store.load(&key, ReadRange::All).await.unwrap().entries[0].follows() == EntryId::BEGINNING);
 }
 
 /// Whether a branch's last turn is open does not depend on other branches. The open turn is returned whole, also
@@ -84,7 +84,7 @@ pub async fn the_open_turn_is_that_of_the_branch(store: Store) {
     let version = store.append(&key, version, batch(1, "b", Some(&end))).await.unwrap();
     let open = async |tip| {
         let read = store.load_branch(&key, EntryId::new(tip), ReadRange::LastEntries(1)).await.unwrap();
-        read.open_turn.map(|open| texts(&open.entries).concat())
+        read.open_turn.map(|open| texts(&open).concat())
     };
     assert_eq!((open(1).await, open(3).await), (Some("a".into()), None));
     assert_eq!(open(2).await, Some("ab".into()));
@@ -92,7 +92,7 @@ pub async fn the_open_turn_is_that_of_the_branch(store: Store) {
     let version = store.append(&key, version, branch).await.unwrap();
     assert_eq!((open(4).await, open(3).await), (Some("ac".into()), None));
     let read = store.load(&key, ReadRange::LastEntries(0)).await.unwrap();
-    assert_eq!(texts(&read.open_turn.unwrap().entries), ["a", "c"]);
+    assert_eq!(texts(&read.open_turn.unwrap()), ["a", "c"]);
     let closing =
         Batch::new(BatchKey::new(TurnId::new("t").unwrap(), 3, "end"), batch(9, "", Some(&end)).entries);
     store.append(&key, version, closing).await.unwrap();

@@ -86,21 +86,18 @@ pub async fn open_turn_is_reported_whole(store: Store) {
         [ReadRange::All, ReadRange::LastEntries(0), ReadRange::LastEntries(1), ReadRange::LastTurns(0)]
     {
         let open = open(range).await.unwrap_or_else(|| panic!("no open turn in {range:?}"));
-        assert_eq!((open.turn.as_str(), texts(&open.entries).concat().as_str()), ("one", "abc"));
+        assert!(open.iter().all(|entry| entry.turn.as_str() == "one"), "{open:?}");
+        assert_eq!(texts(&open), ["a", "b", "c"]);
     }
     store.append(&key, Version::new(3), ended("one", 1)).await.unwrap();
     assert_eq!(open(ReadRange::All).await, None);
     store.append(&key, Version::new(4), said("one", 2, &["d"])).await.unwrap();
-    assert_eq!(open(ReadRange::LastEntries(1)).await.unwrap().entries.len(), 5);
+    assert_eq!(open(ReadRange::LastEntries(1)).await.unwrap().len(), 5);
     store.append(&key, Version::new(5), ended("one", 3)).await.unwrap();
     store.append(&key, Version::new(6), said("two", 0, &["e"])).await.unwrap();
-    assert_eq!(texts(&open(ReadRange::All).await.unwrap().entries), ["e"]);
+    assert_eq!(texts(&open(ReadRange::All).await.unwrap()), ["e"]);
     store.append(&key, Version::new(7), started("two", 1)).await.unwrap();
-    assert_eq!(
-        open(ReadRange::LastEntries(0)).await.unwrap().entries.len(),
-        2,
-        "a call of an open turn starts"
-    );
+    assert_eq!(open(ReadRange::LastEntries(0)).await.unwrap().len(), 2, "a call of an open turn starts");
     store.append(&key, Version::new(8), ended("two", 2)).await.unwrap();
     store.append(&key, Version::new(9), started("two", 3)).await.unwrap();
     assert_eq!(open(ReadRange::All).await, None, "the start of a call opens no turn that has ended");

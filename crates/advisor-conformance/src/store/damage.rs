@@ -185,12 +185,9 @@ fn assert_same_but_for(seq: u64, kind: &EntryKind, how: Damage, before: &Reads, 
             continue;
         }
         assert_eq!(told(&after.entries), expected(&before.entries), "{how:?} of {seq}");
-        let open = |snapshot: &Snapshot| snapshot.open_turn.clone().map(|open| open.entries);
-        assert_eq!(
-            open(after).map(|open| told(&open)),
-            open(before).map(|open| expected(&open)),
-            "{how:?} of {seq}: the open turn"
-        );
+        let open =
+            |snapshot: &Snapshot, told: &dyn Fn(&[Entry]) -> Vec<_>| snapshot.open_turn.as_deref().map(told);
+        assert_eq!(open(after, &told), open(before, &expected), "{how:?} of {seq}: the open turn");
         let turns = |entries: &[Entry]| -> Vec<_> {
             let others = entries.iter().filter(|entry| how != Damage::Turn || entry.seq != seq);
             others.map(|entry| entry.turn.clone()).collect()

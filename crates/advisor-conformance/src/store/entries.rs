@@ -34,17 +34,19 @@ pub async fn rounds_survive(store: Store) {
     let said = || EntryKind::Message(Message::user("u"));
     let kinds = [said(), said(), EntryKind::Unknown(unknown.as_object().cloned().unwrap()), said(), said()];
     let rounds = [None, Some(0), Some(3), Some(1), Some(u32::MAX)];
-    let entries = kinds.iter().zip(rounds).map(|(kind, round)| {
-        let new = NewEntry::new(turn.clone(), kind.clone());
-        if let Some(round) = round { new.with_round(round) } else { new }
-    });
+    let new = |(kind, round): (&EntryKind, Option<u32>)| {
+        let mut new = NewEntry::new(turn.clone(), kind.clone());
+        new.round = round;
+        new
+    };
+    let entries = kinds.iter().zip(rounds).map(new);
     let batch = Batch::new(BatchKey::new(turn.clone(), 0, "x"), entries.collect());
     let version = store.append(&key, Version::EMPTY, batch.clone()).await.unwrap();
     let expected = [None, Some(0), None, Some(1), Some(u32::MAX)];
-    let of = |entries: &[Entry]| entries.iter().map(Entry::round).collect::<Vec<_>>();
+    let of = |entries: &[Entry]| entries.iter().map(|entry| entry.round).collect::<Vec<_>>();
     let read = store.load(&key, ReadRange::All).await.unwrap();
     assert_eq!(of(&read.entries), expected);
-    assert_eq!(of(&read.open_turn.unwrap().entries), expected);
+    assert_eq!(of(&read.open_turn.unwrap()), expected);
     assert_eq!(of(&store.read(&key, EntryId::BEGINNING, 9).await.unwrap()), expected);
     assert!(read.entries.iter().map(|entry| &entry.kind).eq(&kinds), "{read:?}", read = read.entries);
     // A retry need not give the rounds, since an older version does not know them.

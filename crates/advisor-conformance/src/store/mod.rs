@@ -40,7 +40,6 @@
 //! - Tests of a store that outlives its process call [`what_was_acknowledged_is_found_when_reopened`]. A store that
 //!   never commits to its disk fails only there.
 //! - Tests of a store with leases call [`a_takeover_passes_no_turn_that_waited_long`], which takes ten seconds.
-//! - Tests that have data of an earlier version call [`reads_data_of_earlier_version`].
 //! - Tests that can open two stores on the same data call [`both_stores_see_each_others_writes_at_once`] and
 //!   [`writers_at_two_stores_lose_nothing`].
 //! - [`law_m3`] runs some of the other clauses again under the name of a law.

@@ -4,10 +4,7 @@
 use std::sync::Arc;
 
 use advisor_core::{ConversationKey, TurnId};
-use conversation_store::{
-    ConversationStore, EntryId, FencingToken, Page, ReadRange, StoreError, Version, export,
-};
-use futures::TryStreamExt;
+use conversation_store::{ConversationStore, EntryId, FencingToken, Page, ReadRange, StoreError, Version};
 use tokio::task::JoinSet;
 
 use super::{Store, new_key, new_name, said, texts};
@@ -99,21 +96,6 @@ pub async fn what_was_acknowledged_is_found_when_reopened<S: ConversationStore +
         let old = store.append(&key, version, said("late", 1, &["x"]).with_token(held)).await;
         assert!(matches!(old, Err(StoreError::Fenced)), "an issued token is forgotten: {old:?}");
     }
-}
-
-/// Checks that a conversation written by an earlier version is exported as that version exported it. It must also
-/// accept another turn.
-pub async fn reads_data_of_earlier_version(store: Store, key: &ConversationKey, exported: &str) {
-    let lines: String = export(Store::clone(&store), key.clone()).try_collect().await.unwrap();
-    assert_eq!(lines, exported);
-    let before = store.load(key, ReadRange::LastEntries(1)).await.unwrap();
-    let last = before.entries.last().unwrap();
-    let batch = said("of-this-version", 0, &["and now?"]).with_last_turn(last.turn.clone());
-    let version = store.append(key, before.version, batch.clone()).await.unwrap();
-    assert_eq!(version, before.version.after(1));
-    assert_eq!(store.append(key, before.version, batch).await.unwrap(), version, "it is known by its key");
-    let after = store.load(key, ReadRange::LastTurns(1)).await.unwrap();
-    assert_eq!(after.entries.iter().map(|entry| entry.seq).collect::<Vec<_>>(), [version.as_u64()]);
 }
 
 /// What a store acknowledges is visible at once. A writer that loaded a conversation before its deletion does not recreate

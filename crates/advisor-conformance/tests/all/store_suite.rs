@@ -259,7 +259,7 @@ impl ConversationStore for Broken {
             }
             How::TakesWhatCannotBeRead => {
                 let unreadable =
-                    |new: &NewEntry| Batch::new(batch.key.clone(), vec![new.clone()]).validate().is_err();
+                    |new: &NewEntry| Batch::new(batch.key.clone(), vec![new.clone()]).written(usize::MAX).is_err();
                 for new in batch.entries.iter_mut().filter(|new| unreadable(new)) {
                     new.kind = EntryKind::Corrupt(serde_json::to_vec(&new.kind).unwrap());
                 }
@@ -363,10 +363,7 @@ impl Broken {
 
     fn damaged(&self, mut read: Snapshot) -> Result<Snapshot> {
         read.entries = self.damage_in(read.entries)?;
-        if let Some(mut open) = read.open_turn.take() {
-            open.entries = self.damage_in(open.entries)?;
-            read.open_turn = Some(open);
-        }
+        read.open_turn = read.open_turn.map(|open| self.damage_in(open)).transpose()?;
         Ok(read)
     }
 

@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 
 use crate::conversation::unfinished::UnfinishedTurn;
-use crate::conversation::{HeldLease, Registry, change_in_time};
+use crate::conversation::{HeldLease, Registry, change_in_time, not_loaded};
 
 /// The policy for a turn that starts while another turn of its conversation is running.
 ///
@@ -371,7 +371,7 @@ impl TurnLease {
                     self.registry.change_lease(&self.key, |lease| lease.unanswered_requests.clear());
                     return Err(busy());
                 }
-                Err(error) => return Err(error.into_load_error()),
+                Err(error) => return Err(not_loaded(error)),
             }
         }
     }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use advisor_core::{ConversationKey, Error, TurnId};
+use advisor_core::{ConversationKey, Error, ErrorKind, TurnId};
 use conversation_store::{
     Batch, ConversationStore, Entry, EntryId, EntryKind, FencingToken, ReadRange, Snapshot, StoreError,
     Version,
@@ -143,7 +143,7 @@ impl Registry {
     }
 
     fn unreported_damage(&self, key: &ConversationKey, snapshot: &Snapshot) -> Vec<u64> {
-        let open = snapshot.open_turn.iter().flat_map(|open| &open.entries);
+        let open = snapshot.open_turn.iter().flatten();
         let entries = snapshot.entries.iter().chain(open);
         let damaged = entries.filter(|entry| matches!(entry.kind, EntryKind::Corrupt(_)));
         let damaged: Vec<_> = damaged.map(|entry| entry.seq).collect();
@@ -200,7 +200,7 @@ impl Registry {
                 None => read_in_time(store.load(key, range)).await,
                 Some(tip) => read_in_time(store.load_branch(key, tip, range)).await,
             };
-            let snapshot = snapshot.map_err(StoreError::into_load_error)?;
+            let snapshot = snapshot.map_err(not_loaded)?;
             self.warn_of_damage(key, &snapshot);
             let larger = match range {
                 ReadRange::LastEntries(count) => ReadRange::LastEntries(count.saturating_mul(GROWTH)),
@@ -391,6 +391,14 @@ pub(crate) async fn change_in_time<T>(
     timeout(LONGEST, work).await.unwrap_or_else(|_| Err(StoreError::outcome_unknown(SILENT)))
 }
 
+/// Returns the error of a turn whose conversation could not be loaded for this reason.
+pub(crate) fn not_loaded(error: StoreError) -> Error {
+    match error {
+        StoreError::Gone | StoreError::Corrupt { .. } | StoreError::NoSuchEntry { .. } => error.into(),
+        error => Error::new(ErrorKind::Store, "the conversation could not be loaded").with_source(error),
+    }
+}
+
 /// Appends a batch, and retries once if the outcome is unknown. The batch's key makes the retry safe.
 pub(crate) async fn append_once(
     store: &dyn ConversationStore,
@@ -417,7 +425,7 @@ pub(crate) async fn find_in_log<T>(
     find: impl Fn(&Entry) -> Option<T>,
 ) -> Result<Option<T>, Error> {
     loop {
-        let page = read_in_time(store.read(key, after, PAGE)).await.map_err(StoreError::into_load_error)?;
+        let page = read_in_time(store.read(key, after, PAGE)).await.map_err(not_loaded)?;
         let (found, last) = (page.iter().find_map(&find), page.get(PAGE - 1));
         match last.filter(|_| found.is_none()) {
             Some(last) => after = EntryId::new(last.seq),
@@ -647,7 +655,10 @@ mod tests {
             if registry.start_summary(&key(name)) {
                 made += 1;
                 assert!(!registry.start_summary(&key(name)), "one at a time");
-                let summary = UnwrittenSummary { summary: Summary::new(3, &*text), turn: turn("t") };
+                let summary = UnwrittenSummary {
+                    summary: Summary { until: 3, text: text.as_str().into() },
+                    turn: turn("t"),
+                };
                 registry.keep_summary(&key(name), summary);
                 registry.stop_summary(&key(name));
                 assert!(unwritten(name).is_some(), "what was made is kept");

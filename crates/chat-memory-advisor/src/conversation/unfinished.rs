@@ -3,8 +3,8 @@
 
 use advisor_core::{ConversationKey, Message, Role, Text, TurnEnd, TurnId};
 use conversation_store::{
-    Batch, BatchKey, BatchStep, ConversationStore, Entry, EntryKind, FencingToken, NewEntry, ReadRange,
-    StoreError, Version, last_end, same_turn,
+    Batch, BatchKey, ConversationStore, Entry, EntryKind, FencingToken, NewEntry, ReadRange, StoreError,
+    Version, last_end, same_turn,
 };
 
 use crate::conversation::{OVERHEAD, Registry, append_once, change_in_time, read_in_time};
@@ -196,7 +196,7 @@ pub(crate) fn extend_with_planned(log: &mut Vec<Entry>, planned: impl IntoIterat
 
 /// Returns the round of the last answer among these entries, if known.
 pub(crate) fn round_of_calls(entries: &[Entry]) -> Option<u32> {
-    entries.iter().rev().find(|entry| answer_in(entry).is_some())?.round()
+    entries.iter().rev().find(|entry| answer_in(entry).is_some())?.round
 }
 
 impl Registry {
@@ -239,7 +239,7 @@ impl Registry {
                 return Ok(());
             }
             // A turn that continues after its end can be closed again, at another version.
-            let step = BatchStep::Closed(snapshot.version);
+            let step = format!("closed-{}", snapshot.version);
             let key_of_batch = BatchKey::new(unfinished.turn.clone(), 0, step);
             let batch = Batch::new(key_of_batch, closing(entries, &end, &[]))
                 .with_token(token)

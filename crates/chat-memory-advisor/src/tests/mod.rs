@@ -71,9 +71,8 @@ pub(crate) fn turn_memory(store: impl ConversationStore, name: &str, measure: Me
 /// Returns a store that has this log as the conversation `c`.
 pub(crate) fn stored(log: &[Entry]) -> InMemoryStore {
     let store = InMemoryStore::new();
-    let entries = log
-        .iter()
-        .map(|entry| NewEntry::new(entry.turn.clone(), entry.kind.clone()).with_round(entry.round()));
+    let entries =
+        log.iter().map(|entry| NewEntry::new(entry.turn.clone(), entry.kind.clone()).with_round(entry.round));
     let batch = Batch::new(BatchKey::new(turn("setup"), 0, "x"), entries.collect());
     let key = ConversationKey::new("c").unwrap();
     store.append(&key, Version::EMPTY, batch).now_or_never().unwrap().unwrap();

@@ -6,7 +6,7 @@ use advisor_core::{
     CallStart, Message, MessageContent, OUTCOME_UNKNOWN, Part, Role, Text, ToolCall, ToolResult, TurnEnd,
     VERIFY_BEFORE_RETRYING,
 };
-use conversation_store::{Entry, EntryKind, Snapshot, last_end, same_turn};
+use conversation_store::{Entry, EntryId, EntryKind, Snapshot, last_end, same_turn};
 
 use crate::INTERRUPTED;
 use crate::transcript::texts::{
@@ -514,7 +514,7 @@ fn stand_in(message: &Message) -> Message {
 pub(crate) fn whole_turns(snapshot: Snapshot) -> Vec<Entry> {
     let open = snapshot.open_turn.is_some();
     let mut log = snapshot.into_entries();
-    if log.first().is_none_or(Entry::is_first) {
+    if log.first().is_none_or(|first| first.follows() == EntryId::BEGINNING) {
         return log;
     }
     let mut turns = log.chunk_by(same_turn);

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use advisor_core::{ChatClient, Error, ErrorKind, Message, Result, Role, Spawner, TurnEnd, TurnId};
-use conversation_store::{Entry, EntryKind, Summary, last_end, same_turn};
+use conversation_store::{Entry, EntryId, EntryKind, Summary, last_end, same_turn};
 use tokio::time::timeout;
 
 use crate::transcript::repair::{answers_to_earlier_calls, refused_part};
@@ -103,7 +103,8 @@ impl Summarizer {
             let too_long = "the model's summary is longer than 64 KiB; tell it to be brief";
             return Err(Error::new(ErrorKind::TooLarge, too_long));
         }
-        Ok(Some(text.trim()).filter(|text| !text.is_empty()).map(|text| Summary::new(until, text)))
+        let text = text.trim();
+        Ok((!text.is_empty()).then(|| Summary { until, text: text.into() }))
     }
 
     /// Returns the number of the last entry that the request covers, and the text of the request.
@@ -220,7 +221,7 @@ pub(crate) fn after<'a>(log: &'a [Entry], summary: Option<&Summary>) -> &'a [Ent
     let until = summary.map_or(0, |summary| summary.until);
     let from = log.partition_point(|entry| entry.seq <= until);
     let rest = log.get(from..).unwrap_or_default();
-    if rest.first().is_none_or(Entry::is_first) {
+    if rest.first().is_none_or(|first| first.follows() == EntryId::BEGINNING) {
         return rest;
     }
     rest.get(answers_to_earlier_calls(rest.chunk_by(same_turn))..).unwrap_or_default()

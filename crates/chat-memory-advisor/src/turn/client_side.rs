@@ -5,8 +5,8 @@ use advisor_core::{
     TurnId,
 };
 use conversation_store::{
-    Batch, BatchKey, BatchStep, ConversationStore, Entry, EntryId, EntryKind, NewEntry, ReadRange, Snapshot,
-    StoreError, Version, last_end, same_turn,
+    Batch, BatchKey, ConversationStore, Entry, EntryId, EntryKind, NewEntry, ReadRange, Snapshot, StoreError,
+    Version, last_end, same_turn,
 };
 use uuid::Uuid;
 
@@ -79,8 +79,7 @@ impl LastTurn {
     /// another branch, since the entries of a turn must be adjacent.
     fn batch(&self, first: &CallStart, starts: &[CallStart]) -> Batch {
         let turn = &first.key.turn;
-        // The key is unique: a second writer of the same start must not get success under the first one's key.
-        let key = BatchKey::new(turn.clone(), first.key.round, BatchStep::Starts(Uuid::now_v7()));
+        let key = key_of_starts(turn, first.key.round);
         let entry = |start: &CallStart| NewEntry::new(turn.clone(), EntryKind::CallStarted(start.clone()));
         let entries = starts.iter().map(entry).collect();
         let seqs = self.entries.iter().map(|entry| entry.seq);
@@ -120,6 +119,12 @@ pub(crate) async fn append_starts<T>(
     }
 }
 
+/// Returns a unique key for starts of calls: a second writer of the same starts must not get success under the first
+/// one's key, since it would run the tools again.
+pub(crate) fn key_of_starts(turn: &TurnId, round: u32) -> BatchKey {
+    BatchKey::new(turn.clone(), round, format!("starts-{}", Uuid::now_v7()))
+}
+
 fn already_started(start: &CallStart) -> Error {
     let text = format!("the call {} was started before; do not run it, and wait for its result", start.key);
     Error::new(ErrorKind::CallAlreadyStarted, text)
@@ -148,7 +153,7 @@ fn open_at_end(turn: &[Entry]) -> Option<Vec<ClientSideCall>> {
         let result = results.iter().position(|id| **id == call.id);
         result.map(|result| results.remove(result)).is_none()
     };
-    let key = |position| Some(CallKey::new(entry.turn.clone(), entry.round()?, position));
+    let key = |position| Some(CallKey::new(entry.turn.clone(), entry.round?, position));
     // An incomplete call must not run.
     let calls = (0..).zip(answer.tool_calls()).filter(|(_, call)| is_open(call) && call.complete);
     let client_side = |(position, call): (_, &ToolCall)| {
@@ -186,7 +191,8 @@ mod tests {
 
     /// Returns the client-side calls of a log whose answers were given in round 3, as keys and ids.
     fn open(turns: &[(&str, Vec<EntryKind>)]) -> Vec<String> {
-        let entries: Vec<_> = log(turns).into_iter().map(|entry| entry.with_round(3)).collect();
+        let mut entries = log(turns);
+        entries.iter_mut().for_each(|entry| entry.round = Some(3));
         let calls = last_with_messages(&entries).map(client_side_calls_of).unwrap_or_default();
         calls.into_iter().map(|open| format!("{} {}", open.key.unwrap(), open.call.id)).collect()
     }

@@ -17,7 +17,7 @@ use advisor_core::{
     FinishReason, Message, Record, Result, Role, Step, TurnEnd, TurnId, TurnRecorder, async_trait,
 };
 use conversation_store::{
-    Batch, ConversationStore, Entry, EntryId, ReadRange, RoundStep, Snapshot, StoreError, same_turn,
+    Batch, ConversationStore, Entry, EntryId, ReadRange, Snapshot, StoreError, same_turn,
 };
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -189,7 +189,7 @@ impl TurnMemory {
             state.prompt.apply(addition);
             return Ok(());
         }
-        let mut write = Write::new(response.round(), RoundStep::Answer, addition).answering();
+        let mut write = Write::new(response.round(), "answer", addition).answering();
         if !goes_on {
             write = write.ending(TurnEnd::Completed(reason.clone()));
         }
@@ -331,7 +331,7 @@ impl TurnMemoryState {
         state.passes = state.passes.saturating_add(1);
         let mut addition = state.prompt.add(said);
         addition.settle();
-        let write = Write::new(state.passes, RoundStep::Input, addition);
+        let write = Write::new(state.passes, "input", addition);
         self.write(state, write).await
     }
 
@@ -394,11 +394,11 @@ impl TurnMemoryState {
             state.prompt.apply(addition);
         } else {
             let write = match step {
-                Step::Answer => Write::new(record.round, RoundStep::Answer, addition).answering(),
+                Step::Answer => Write::new(record.round, "answer", addition).answering(),
                 Step::Results => {
-                    Write::new(record.round, RoundStep::Results, addition).with_message_round(record.round)
+                    Write::new(record.round, "results", addition).with_message_round(record.round)
                 }
-                _ => Write::new(record.round, RoundStep::Injected, addition),
+                _ => Write::new(record.round, "injected", addition),
             };
             self.reopen(state).await?;
             self.write(state, write).await?;
@@ -453,7 +453,7 @@ impl TurnMemoryState {
         let answers = addition.stored.last().is_some_and(is_answer);
         // Without an answer, the messages are at most results of the answer before.
         let last_round = state.answered.map(|answered| answered.round);
-        let write = Write::new(record.round, RoundStep::End, addition).with_message_round(last_round);
+        let write = Write::new(record.round, "end", addition).with_message_round(last_round);
         let write = write.with_pending(record.pending.clone()).ending(end);
         self.write(state, if answers { write.answering() } else { write }).await
     }

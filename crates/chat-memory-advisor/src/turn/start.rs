@@ -3,8 +3,8 @@
 
 use advisor_core::{ChatResponse, Error, ErrorKind, Message, Result, Role, TurnEnd, TurnId};
 use conversation_store::{
-    Batch, BatchKey, BatchStep, Entry, EntryId, EntryKind, NewEntry, ReadRange, Snapshot, StoreError,
-    Summary, Version, same_turn,
+    Batch, BatchKey, Entry, EntryId, EntryKind, NewEntry, ReadRange, Snapshot, StoreError, Summary, Version,
+    same_turn,
 };
 
 use crate::OnOverflow;
@@ -136,7 +136,7 @@ impl<'a> Start<'a> {
         let TurnMemoryState { store, registry, key, measure, .. } = self.memory;
         let (range, tip) = (self.range(), self.tip().await?);
         let see = |snapshot: Snapshot| {
-            let open = snapshot.open_turn.as_ref().map(|open| open.turn.clone());
+            let open = open_turn(&snapshot).cloned();
             let unfinished = if tip.is_none() { registry.unfinished_in(key) } else { Vec::new() };
             if let Err(conflict) = self.check_others(&snapshot, &unfinished) {
                 return ((open, Err(conflict)), true);
@@ -220,8 +220,7 @@ impl<'a> Start<'a> {
                 || Some(turn) == self.open.as_ref()
                 || unfinished.iter().any(|known| known.turn == *turn)
         };
-        let open = loaded.open_turn.as_ref().map(|open| &open.turn);
-        let has_begun = self.attempts > 1 && open.is_some_and(|turn| !is_dead(turn));
+        let has_begun = self.attempts > 1 && open_turn(loaded).is_some_and(|turn| !is_dead(turn));
         let last = last_with_messages(&loaded.entries).and_then(<[Entry]>::first).map(|last| &last.turn);
         let went_on = self.memory.turn_that_asked().zip(last).is_some_and(|(asked, last)| {
             // The results belong to the calls of that turn. A store without leases allows another one meanwhile.
@@ -253,7 +252,7 @@ impl<'a> Start<'a> {
         }
         let TurnMemoryState { store, key, turn, lease, .. } = self.memory;
         let key_of_batch = match plan.earlier_run {
-            Some(_) => BatchKey::new(turn.clone(), 0, BatchStep::Resumed(plan.version)),
+            Some(_) => BatchKey::new(turn.clone(), 0, format!("resumed-{}", plan.version)),
             None => BatchKey::for_input(turn.clone()),
         };
         let batch = Batch::new(key_of_batch, plan.entries.clone())
@@ -296,6 +295,10 @@ impl<'a> Start<'a> {
         let state = TurnState::new(hold, version, plan.prompt, plan.earlier_run);
         TurnState { turns: plan.turns, read: plan.read, last_turn, parent, ..state }
     }
+}
+
+fn open_turn(snapshot: &Snapshot) -> Option<&TurnId> {
+    snapshot.open_turn.as_ref()?.first().map(|first| &first.turn)
 }
 
 /// The entries to write and the messages to send when a turn begins or resumes.

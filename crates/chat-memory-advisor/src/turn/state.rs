@@ -1,14 +1,14 @@
-//! `TurnState`, `Write` and `PendingWrite`: progress of a started turn, pending appends and batch keys.
+//! `TurnState`, `Write` and `PendingWrite`: progress of a started turn, pending appends and their keys.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashSet};
 
 use advisor_core::{CallKey, CallStart, Message, PendingCall, Turn, TurnEnd, TurnId};
-use conversation_store::{BatchKey, BatchStep, EntryId, EntryKind, NewEntry, RoundStep, Version};
-use uuid::Uuid;
+use conversation_store::{BatchKey, EntryId, EntryKind, NewEntry, Version};
 
 use crate::conversation::hold::Hold;
 use crate::conversation::unfinished::{StoppedWhile, UnfinishedTurn, without_partial};
 use crate::transcript::repair::{has_calls, is_answer};
+use crate::turn::client_side::key_of_starts;
 use crate::turn::prompt::{Addition, Prompt};
 use crate::turn::stored_turn::EarlierRun;
 
@@ -38,8 +38,6 @@ pub(crate) struct TurnState {
     pub(super) resumed: Option<(Version, EarlierRun)>,
     /// The calls whose start is stored, by this run of the turn or an earlier one.
     pub(crate) started: HashSet<CallKey>,
-    /// The number of writes of each step of each round.
-    pub(super) steps: HashMap<(u32, RoundStep), u32>,
 }
 
 /// Whether a turn runs. With `after_end`, it has continued after an end that may be stored.
@@ -87,7 +85,7 @@ pub(crate) struct PendingWrite {
 pub(crate) struct Write {
     round: u32,
     /// `None` for starts of calls, whose key no other run has.
-    step: Option<RoundStep>,
+    step: Option<&'static str>,
     /// The round that its messages are stored with.
     message_round: Option<u32>,
     addition: Addition,
@@ -99,7 +97,7 @@ pub(crate) struct Write {
 }
 
 impl Write {
-    pub(crate) fn new(round: u32, step: RoundStep, addition: Addition) -> Self {
+    pub(crate) fn new(round: u32, step: &'static str, addition: Addition) -> Self {
         Self { step: Some(step), ..Self::starts(round, Vec::new(), addition) }
     }
 
@@ -168,7 +166,6 @@ impl TurnState {
             life: Life::Running { after_end: earlier_run.is_some() },
             resumed: earlier_run.map(|earlier| (version, earlier)),
             started,
-            steps: HashMap::new(),
         }
     }
 
@@ -190,19 +187,14 @@ impl TurnState {
         self.pending = Some(PendingWrite { key, write, unsure: false });
     }
 
-    /// Returns the key of a write: that of its step, numbered if the step is written more than once. If the turn
-    /// was resumed, the version distinguishes its keys from earlier ones.
-    ///
-    /// Starts have a unique key instead. Another run that writes the same starts must not succeed under a shared
-    /// key, since it would run the tools again.
-    fn key(&mut self, turn: &TurnId, write: &Write) -> BatchKey {
-        let Some(what) = write.step else {
-            return BatchKey::new(turn.clone(), write.round, BatchStep::Starts(Uuid::now_v7()));
+    /// Returns the key of a write: its step and the version at which it is written. If the turn was resumed, the
+    /// version at which it was distinguishes its keys from those of earlier runs.
+    fn key(&self, turn: &TurnId, write: &Write) -> BatchKey {
+        let Some(what) = write.step else { return key_of_starts(turn, write.round) };
+        let step = match &self.resumed {
+            Some((resumed_at, _)) => format!("{what}-{}-resumed-{resumed_at}", self.version),
+            None => format!("{what}-{}", self.version),
         };
-        let times = self.steps.entry((write.round, what)).or_default();
-        *times += 1;
-        let resumed_at = self.resumed.as_ref().map(|(version, _)| *version);
-        let step = BatchStep::Round { what, times: *times, resumed_at };
         BatchKey::new(turn.clone(), write.round, step)
     }
 

@@ -46,14 +46,14 @@ impl EarlierRun {
                     run.started.insert(start.key.clone());
                 }
                 EntryKind::Message(message) if is_answer(message) => {
-                    run.is_numbered &= entry.round().is_some();
+                    run.is_numbered &= entry.round.is_some();
                 }
                 EntryKind::Corrupt(_) | EntryKind::Unknown(_) => run.is_numbered = false,
                 _ => {}
             }
-            run.highest = run.highest.max(entry.round().unwrap_or_default());
+            run.highest = run.highest.max(entry.round.unwrap_or_default());
         }
-        let stored = own.iter().map(|entry| (&entry.kind, entry.round()));
+        let stored = own.iter().map(|entry| (&entry.kind, entry.round));
         for (kind, round) in stored.chain(closing.iter().map(|entry| (&entry.kind, None))) {
             run.note_message(kind, round);
         }
@@ -152,7 +152,7 @@ fn stored_answer(turn: &TurnId, own: &[Entry]) -> Result<Option<ChatResponse>> {
     }
     // Without rounds in the log, the number of answers is the last round.
     let answers = || u32::try_from(own.iter().filter_map(answer_in).count()).unwrap_or(u32::MAX);
-    let round = last.and_then(Entry::round).unwrap_or_else(answers);
+    let round = last.and_then(|last| last.round).unwrap_or_else(answers);
     let message = match last.and_then(answer_in) {
         Some(message) if message.is_hidden() => Message::assistant_blocks(Vec::new()),
         Some(message) => message.clone(),

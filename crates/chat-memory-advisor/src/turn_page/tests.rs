@@ -120,8 +120,9 @@ async fn turn_has_its_end_and_names_an_added_answer() {
         ("c", vec![user("c").into(), completed()]),
         ("d", vec![user("d").into(), calls(&["1"]).into(), client_side_end()]),
     ];
-    let rounds = log(&turns).into_iter().map(|entry| entry.with_round(4));
-    let snapshot = Snapshot::from_log(&rounds.collect::<Vec<_>>(), ReadRange::All);
+    let mut log = log(&turns);
+    log.iter_mut().for_each(|entry| entry.round = Some(4));
+    let snapshot = Snapshot::from_log(&log, ReadRange::All);
     let page = TurnPage::new(snapshot, (&[], &[]), NonZeroUsize::MAX);
     let shown: Vec<_> = page.turns.iter().map(|of| (of.has_added_answer, of.last_round)).collect();
     assert_eq!(shown, [(false, Some(4)), (true, None), (true, None), (false, Some(4))]);

@@ -60,7 +60,7 @@ async fn next_turn_closes_dropped_turn_with_shown_text() {
 }
 
 fn place_of_end(place: Phase) -> &'static str {
-    if place == Phase::Round { "1/answer" } else { "1/end" }
+    if place == Phase::Round { "1/answer-3" } else { "1/end-3" }
 }
 
 #[tokio::test]

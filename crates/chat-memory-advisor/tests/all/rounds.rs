@@ -37,8 +37,8 @@ async fn both_placements_store_same_entries_at_same_points() {
         ask(&client, "go").await.unwrap();
         assert_eq!(sent(&model, 1), "s:S u:go a(1,2) r1 r2", "{place:?}");
         assert_eq!(log_words(&store.log(&key()).await), "u:go a(1,2) r1 r2 a:done .", "{place:?}");
-        let last = if place == Phase::Round { "2/answer" } else { "2/end" };
-        assert_eq!(store.appended(), ["0/input", "1/answer", "1/results", last], "{place:?}");
+        let last = if place == Phase::Round { "2/answer-4" } else { "2/end-4" };
+        assert_eq!(store.appended(), ["0/input", "1/answer-1", "1/results-2", last], "{place:?}");
         assert_eq!(store.loads(), 1, "{place:?}");
     }
 }

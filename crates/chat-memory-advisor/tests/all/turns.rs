@@ -27,7 +27,7 @@ async fn a_plain_turn_is_stored_in_two_appends() {
     assert_eq!(ask(&client, "hello").await.unwrap(), "hi");
     assert_eq!(sent(&model, 0), "s:S u:hello");
     assert_eq!(log_words(&store.log(&key()).await), "u:hello a:hi .");
-    assert_eq!(store.appended(), ["0/input", "1/answer"]);
+    assert_eq!(store.appended(), ["0/input", "1/answer-1"]);
     assert_eq!(store.loads(), 1, "memory loads once per turn");
     assert_eq!(words(&memory.transcript(&key()).await.unwrap()), "u:hello a:hi");
 }
@@ -277,7 +277,7 @@ async fn outer_advisor_may_ask_again_within_turn() {
     assert_eq!(ask(&client, "1").await.unwrap(), "better");
     assert_eq!(sent(&model, 1), "s:S u:1 a:bad u:Once more.");
     assert_eq!(log_words(&store.log(&key()).await), "u:1 a:bad . u:Once more. a:better .");
-    assert_eq!(store.appended(), ["0/input", "1/answer", "1/input", "2/answer"]);
+    assert_eq!(store.appended(), ["0/input", "1/answer-1", "1/input-3", "2/answer-4"]);
     assert_eq!(store.loads(), 1);
 }
 

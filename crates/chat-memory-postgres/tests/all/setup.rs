@@ -60,24 +60,6 @@ async fn a_schema_of_a_newer_version_is_refused() {
     place.remove().await;
 }
 
-/// A migration step is applied whole or not at all, and earlier steps stay.
-#[tokio::test]
-async fn older_schema_applies_only_missing_migrations() {
-    let Some(place) = Place::new() else { return };
-    // Version 0: what stands before the first step.
-    let begun = "CREATE SCHEMA {schema}; CREATE TABLE {schema}.entries (); CREATE TABLE {schema}.migrations \
-        (version integer PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now())";
-    place.execute(begun).await;
-    let refused = PostgresStore::from_pool(place.pool(1), &place.schema).await;
-    assert!(matches!(refused, Err(SetupError::Store(_))), "there is such a table already: {refused:?}");
-    let there = place.sql("SELECT to_regclass('{schema}.conversations') IS NULL");
-    assert!(place.client().await.query_one(&there, &[]).await.unwrap().get::<_, bool>(0));
-    place.execute("DROP TABLE {schema}.entries").await;
-    let store = place.store(1).await;
-    store.append(&key("c"), Version::EMPTY, said("t", 0, &["x"])).await.unwrap();
-    place.remove().await;
-}
-
 #[tokio::test]
 async fn schemas_of_one_database_share_nothing() {
     let (Some(place), Some(other)) = (Place::new(), Place::new()) else { return };
@@ -95,7 +77,6 @@ async fn role_with_table_rights_only_opens_prepared_schema() {
     let role = place.schema.as_str().replace("test_", "role_");
     let rights = "CREATE ROLE {role}; GRANT USAGE ON SCHEMA {schema} TO {role}; \
         GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO {role}; \
-        GRANT USAGE ON SEQUENCE {schema}.fences TO {role}; \
         REVOKE INSERT, UPDATE, DELETE ON {schema}.migrations FROM {role}";
     place.execute(&rights.replace("{role}", &role)).await;
     let owner = place.config.clone();

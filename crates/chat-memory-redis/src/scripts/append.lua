@@ -65,14 +65,10 @@ for n = begins, #ARGV, 3 do
   redis.call('XADD', log, text(found.version) .. '-0', 'turn', turn, 'body', body, 'open', found.open)
 end
 redis.call('HSET', batches, name, text(first) .. '-' .. text(found.version))
-redis.call('HSET', meta, 'format', found.forks > 0 and BRANCHED or FORMAT, 'version', text(found.version),
+redis.call('HSET', meta, 'format', FORMAT, 'version', text(found.version),
   'turns', text(found.turns), 'last_turn', found.last_turn, 'last_from', text(found.last_from), 'open', found.open,
   'forks', text(found.forks), 'number', text(found.number))
 if fence then
   redis.call('HSET', lease, 'fence', text(fence))
-end
--- An earlier version of this crate let a lease without a conversation expire.
-if new then
-  redis.call('PERSIST', lease)
 end
 return { 'written', found.version }

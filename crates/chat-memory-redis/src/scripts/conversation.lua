@@ -1,8 +1,7 @@
 -- Begins every script about one conversation. Lua's numbers are exact up to 2^53.
 local meta, log, turns, batches, lease, void, forks = unpack(KEYS)
 
--- What has been branched is not for those who do not know of branches.
-local FORMAT, BRANCHED = '1', '2'
+local FORMAT = '1'
 local DAY = 86400 * 1000
 
 local function text(number)
@@ -26,13 +25,13 @@ local function conversation()
   local parts = redis.call('EXISTS', meta, log, turns, batches)
   if parts == 0 and forked == 0 then
     return nil, nil
-  elseif format and format ~= FORMAT and format ~= BRANCHED then
+  elseif format and format ~= FORMAT then
     return nil, 'newer'
-  elseif parts < 4 or listed ~= tonumber(runs) or forked ~= tonumber(forked_then or '0') then
+  elseif parts < 4 or listed ~= tonumber(runs) or forked ~= tonumber(forked_then) then
     return nil, 'damaged'
   end
   return {
-    version = tonumber(version), turns = listed, forks = forked, number = tonumber(number or runs),
+    version = tonumber(version), turns = listed, forks = forked, number = tonumber(number),
     last_turn = last_turn, last_from = tonumber(last_from), open = open,
   }, nil
 end

@@ -15,7 +15,8 @@ end
 local number, turn_from, open = found.number, found.last_from, found.open
 if tip < found.version then
   number, turn_from = turn_at(found, tip)
-  open = tip > 0 and (field_of(tip, 'open') or '') or '0'
+  -- That of a missing entry is not known: its turn may be open.
+  open = tip > 0 and (field_of(tip, 'open') or '1') or '0'
 end
 
 local from
@@ -32,9 +33,8 @@ else
   end
   from = math.max(segment.first, at - count + 1)
 end
--- Where it is not known whether the turn is open, its entries tell.
 local read_from = from
-if open ~= '0' then
+if open == '1' then
   read_from = math.min(from, turn_from)
 end
 

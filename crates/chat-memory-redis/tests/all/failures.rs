@@ -68,28 +68,6 @@ fn with(mut fields: Vec<String>, name: &str, value: &str) -> Vec<String> {
     fields
 }
 
-/// A conversation in the form of this crate's first version, which recorded less, is read and continues.
-#[tokio::test]
-async fn conversation_in_first_format_continues() {
-    let Some(place) = Place::new() else { return };
-    let store = place.store().await;
-    let version = store.append(&key("c"), Version::EMPTY, said("one", 0, &["a"])).await.unwrap();
-    let version = store.append(&key("c"), version, ended("one", 1)).await.unwrap();
-    let version = store.append(&key("c"), version, said("two", 0, &["b", "c"])).await.unwrap();
-    place.run::<i64>("HDEL @meta forks number").await;
-    place.rewrite(|_, body| body.into()).await;
-    for (tip, open) in [(1, 1), (2, 0), (3, 1), (4, 2)] {
-        let read = store.load_branch(&key("c"), EntryId::new(tip), ReadRange::LastTurns(1)).await.unwrap();
-        assert_eq!(read.open_turn.map_or(0, |open| open.entries.len()), open, "{tip}");
-    }
-    let branch = said("two", 1, &["d"]).with_parent(EntryId::new(3));
-    store.append(&key("c"), version, branch).await.unwrap();
-    let read = store.load(&key("c"), ReadRange::LastTurns(1)).await.unwrap();
-    assert!(read.entries.iter().map(|entry| entry.seq).eq([3, 5]), "{read:?}");
-    assert_eq!(place.run::<String>("HGET @meta format").await, "2", "not for those who know no branches");
-    place.remove().await;
-}
-
 #[tokio::test]
 async fn connection_lost_after_append_makes_outcome_unknown() {
     let Some(place) = Place::new() else { return };

@@ -48,16 +48,6 @@ async fn a_fence_never_expires() {
     store.append(&key("c"), Version::EMPTY, said("t", 0, &["x"]).with_token(token)).await.unwrap();
     store.delete(&key("c")).await.unwrap();
     kept().await;
-    // An earlier version of this crate set an expiry, which ends with the next use.
-    for use_again in ["renew", "append"] {
-        place.run::<i64>("PEXPIRE @lease 100000").await;
-        if use_again == "renew" {
-            leases.renew(&key("c"), token, HOUR).await.unwrap();
-        } else {
-            store.append(&key("c"), Version::EMPTY, said("t", 0, &["x"]).with_token(token)).await.unwrap();
-        }
-        kept().await;
-    }
     place.remove().await;
 }
 

@@ -15,7 +15,6 @@
 mod conformance;
 mod costs;
 mod crash_points;
-mod earlier_version;
 mod failures;
 mod index;
 mod leases;

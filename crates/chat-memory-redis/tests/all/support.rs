@@ -79,16 +79,6 @@ impl Place {
         command.query_async(&mut self.connection().await).await.unwrap()
     }
 
-    /// Rewrites the log of conversation `c` in the form of the first version of this crate, with another body
-    /// for each number.
-    pub(crate) async fn rewrite(&self, body: impl Fn(u64, &str) -> String + Send + Sync) {
-        let rewritten = |seq, fields: Vec<String>| {
-            let body = body(seq, &fields[3]);
-            Some(vec!["turn".into(), fields[1].clone(), "body".into(), body])
-        };
-        self.rewrite_log("c", rewritten).await;
-    }
-
     /// Rewrites the log of a conversation with other fields for each number, or without the entry.
     pub(crate) async fn rewrite_log(
         &self,

@@ -6,7 +6,6 @@ mod chain;
 mod conformance;
 mod crash_points;
 mod damaged_pages;
-mod earlier_version;
 mod opening;
 mod replaced;
 mod rows;

@@ -153,14 +153,14 @@ fn fenced_turn_is_kept_for_later_turn_here() {
 #[test]
 fn closing_entries_have_the_round_of_the_calls() {
     let mut entries = log(&[("t", vec![user("u").into(), calls(&["1"]).into()])]);
-    entries[1] = entries[1].clone().with_round(Some(3));
+    entries[1].round = Some(3);
     let new = closing(&entries, &end_of(&entries, &[]), &[]);
     assert_eq!(
-        new.iter().map(NewEntry::round).collect::<Vec<_>>(),
+        new.iter().map(|new| new.round).collect::<Vec<_>>(),
         [Some(3), None],
         "only messages have a round"
     );
-    assert_eq!(closing(&entries[..1], &TurnEnd::RolledBack, &[])[0].round(), None);
+    assert_eq!(closing(&entries[..1], &TurnEnd::RolledBack, &[])[0].round, None);
 }
 
 fn stopped(end: TurnEnd) -> UnfinishedTurn {

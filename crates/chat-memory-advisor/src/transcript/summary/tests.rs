@@ -29,7 +29,7 @@ fn summary_covers_all_but_last_turns_when_enough() {
 #[test]
 fn a_summary_goes_on_from_the_one_before() {
     let mut turns = vec![plain("a"), plain("b"), plain("c"), plain("d")];
-    let earlier = Summary::new(6, "they talked");
+    let earlier = Summary { until: 6, text: "they talked".into() };
     turns[3].1.insert(1, EntryKind::Summary(earlier));
     let (until, told) = summarizer(1, 1).request(&log(&turns)).unwrap();
     assert_eq!(

@@ -508,7 +508,7 @@ fn law_m7_unwritten_text_of_dropped_turn_takes_room() {
 fn reading_continues_until_summary_covers_read_entries() {
     for (until, read) in [(39, 25), (20, 61)] {
         let mut turns = MANY.map(plain);
-        turns[19].1.insert(1, EntryKind::Summary(Summary::new(until, "they talked")));
+        turns[19].1.insert(1, EntryKind::Summary(Summary { until, text: "they talked".into() }));
         // It reads eight turns first.
         let measure = Measure { summarizer: Some(summarizer(2, 1)), ..Window::All.into() };
         assert_eq!(read_by("new", measure, &log(&turns), &[user("x")], &[]), read);

@@ -45,20 +45,26 @@ CREATE TABLE {schema}.batches (
     PRIMARY KEY (conversation, turn, round, step)
 );
 
--- Who holds a conversation. It need not exist, and a lease outlives its deletion.
+-- Who holds a conversation. It need not exist. A lease stays for ever: its fence outlives its time, and the deletion of
+-- the conversation.
 CREATE TABLE {schema}.leases (
     tenant text COLLATE "C" NOT NULL,
     conversation text COLLATE "C" NOT NULL,
-    -- The highest that was handed out or written with since.
+    -- The highest that was handed out or written with.
     fence bigint NOT NULL,
     turn text COLLATE "C" NOT NULL,
     held_until timestamptz NOT NULL,
-    -- Whether there was no conversation when somebody looked last. Such a lease goes a day after its time.
-    alone boolean NOT NULL,
     PRIMARY KEY (tenant, conversation)
 );
 
-CREATE INDEX leases_alone ON {schema}.leases (held_until) WHERE alone;
-
--- Fences grow, also where the lease before is forgotten.
-CREATE SEQUENCE {schema}.fences;
+-- The turns that wait for a conversation, in the order of their places.
+CREATE TABLE {schema}.waiting (
+    tenant text COLLATE "C" NOT NULL,
+    conversation text COLLATE "C" NOT NULL,
+    turn text COLLATE "C" NOT NULL,
+    place bigint GENERATED ALWAYS AS IDENTITY,
+    since timestamptz NOT NULL,
+    -- Until when it waits without another request.
+    ends_at timestamptz NOT NULL,
+    PRIMARY KEY (tenant, conversation, turn)
+);

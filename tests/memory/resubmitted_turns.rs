@@ -218,7 +218,7 @@ async fn law_t5_resubmission_runs_no_calls_of_outer_advisor() {
             .tool(f)
             .build()
             .unwrap();
-        let receipt = MemoryReceipt::new();
+        let receipt = MemoryReceipt::default();
         let prompt = client.prompt().user("go").conversation("c").turn("once").extension(receipt.clone());
         let answer = prompt.call().await;
         assert_eq!((answer.is_ok(), runs.load(Ordering::SeqCst)), (is_first, 1));

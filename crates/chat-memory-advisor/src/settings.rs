@@ -48,7 +48,7 @@ impl Settings {
 /// # async fn main() -> advisor_core::Result<()> {
 /// let model = ScriptedModel::new([Answer::from_text("It is noon.")]);
 /// let client = ChatClient::builder(model).advisor(ChatMemoryAdvisor::new(InMemoryStore::new())).build()?;
-/// let receipt = MemoryReceipt::new();
+/// let receipt = MemoryReceipt::default();
 /// client.prompt().user("How late is it?").conversation("c1").extension(receipt.clone()).call().await?;
 /// assert!(receipt.has_turn());
 /// # Ok(()) }
@@ -57,12 +57,6 @@ impl Settings {
 pub struct MemoryReceipt(Arc<AtomicBool>);
 
 impl MemoryReceipt {
-    /// Creates a receipt for one turn, which memory does not have yet.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// Checks whether memory has the turn.
     #[must_use]
     pub fn has_turn(&self) -> bool {

@@ -151,7 +151,7 @@ impl Turns {
         if let Some(turn) = self.submitted_before(entry, asked)? {
             return Ok(turn);
         }
-        let receipt = MemoryReceipt::new();
+        let receipt = MemoryReceipt::default();
         let stream = stream(receipt.clone());
         let on_unread = asked.on_disconnect.on_unread(stream.on_drop());
         let turn = SharedTurn::start(stream, slot, on_unread, self.limits);

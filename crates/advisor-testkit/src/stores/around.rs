@@ -62,6 +62,14 @@ pub trait Around: Send + Sync + 'static {
     /// The future is dropped together with that of the operation.
     async fn around(&self, asked: Asked<'_>, work: Work<'_>) -> Result<Option<Version>, StoreError>;
 
+    /// Returns the range that is loaded in place of the requested one.
+    fn range(&self, requested: ReadRange) -> ReadRange {
+        requested
+    }
+
+    /// Changes what a load returns.
+    fn show(&self, _snapshot: &mut Snapshot) {}
+
     /// Returns whether the store supports leases, if the wrapped one does.
     fn hands_out_leases(&self) -> bool {
         true
@@ -116,6 +124,12 @@ impl<S: ConversationStore + ?Sized, A: Around> StoreAround<S, A> {
         answer.ok_or_else(|| StoreError::unavailable("the code around the store did not call it"))
     }
 
+    fn shown(&self, loaded: Result<Snapshot, StoreError>) -> Result<Snapshot, StoreError> {
+        let mut snapshot = loaded?;
+        self.around.show(&mut snapshot);
+        Ok(snapshot)
+    }
+
     fn leases_of_inner(&self) -> Result<&dyn Leases, StoreError> {
         self.inner.leases().ok_or(StoreError::Unsupported { what: "leases" })
     }
@@ -133,7 +147,8 @@ fn none<T>(_: &T) -> Option<Version> {
 #[async_trait]
 impl<S: ConversationStore + ?Sized, A: Around> ConversationStore for StoreAround<S, A> {
     async fn load(&self, key: &ConversationKey, range: ReadRange) -> Result<Snapshot, StoreError> {
-        self.ask(Asked::Load, self.inner.load(key, range), of_snapshot).await
+        let work = self.inner.load(key, self.around.range(range));
+        self.shown(self.ask(Asked::Load, work, of_snapshot).await)
     }
 
     async fn load_branch(
@@ -142,7 +157,8 @@ impl<S: ConversationStore + ?Sized, A: Around> ConversationStore for StoreAround
         tip: EntryId,
         range: ReadRange,
     ) -> Result<Snapshot, StoreError> {
-        self.ask(Asked::Load, self.inner.load_branch(key, tip, range), of_snapshot).await
+        let work = self.inner.load_branch(key, tip, self.around.range(range));
+        self.shown(self.ask(Asked::Load, work, of_snapshot).await)
     }
 
     async fn read(

@@ -4,9 +4,7 @@
 pub(crate) mod hold;
 pub(crate) mod unfinished;
 
-use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use advisor_core::{ConversationKey, Error, ErrorKind, TurnId};
@@ -32,8 +30,6 @@ pub(crate) struct Registry {
     kept: [AtomicUsize; 3],
     most: [usize; 3],
     numbers: AtomicU64,
-    /// The damaged entries that were reported already.
-    damaged: Mutex<HashSet<(ConversationKey, u64)>>,
 }
 
 /// A purpose for which something is kept after its turn, with a limit of its own.
@@ -76,9 +72,6 @@ const MOST: [usize; 3] = [64 << 20, 8 << 20, 8 << 20];
 /// The bytes of an unfinished turn or a kept fencing token without texts, including the slot of its conversation.
 const OVERHEAD: usize = 128;
 
-/// The maximum number of reported entries. Beyond that, the set is cleared, and entries are reported once more.
-const MOST_REPORTED: usize = 1_024;
-
 /// The number of entries that are searched at once.
 const PAGE: usize = 256;
 
@@ -93,8 +86,7 @@ impl Default for Registry {
 
 impl Registry {
     fn with_most(most: [usize; 3]) -> Self {
-        let (conversations, damaged) = (DashMap::new(), Mutex::default());
-        Self { conversations, kept: Default::default(), most, numbers: AtomicU64::new(0), damaged }
+        Self { conversations: DashMap::new(), kept: Default::default(), most, numbers: AtomicU64::new(0) }
     }
 
     /// Changes what is known of a conversation.
@@ -117,44 +109,12 @@ impl Registry {
 
     /// Returns the room for further bytes; `None` if the limit is exceeded.
     fn room(&self, purpose: Purpose) -> Option<usize> {
-        let [unfinished, leases, summaries] = &self.kept;
-        let [most_unfinished, most_leases, most_summaries] = self.most;
-        let (kept, most) = match purpose {
-            Purpose::Unfinished => (unfinished, most_unfinished),
-            Purpose::Leases => (leases, most_leases),
-            Purpose::Summaries => (summaries, most_summaries),
-        };
-        most.checked_sub(kept.load(Ordering::Relaxed))
+        let place = purpose as usize;
+        self.most.get(place)?.checked_sub(self.kept.get(place)?.load(Ordering::Relaxed))
     }
 
     fn next_number(&self) -> u64 {
         self.numbers.fetch_add(1, Ordering::Relaxed)
-    }
-
-    /// Warns once of each damaged entry of a snapshot. The content of the entries is not logged.
-    pub(crate) fn warn_of_damage(&self, key: &ConversationKey, snapshot: &Snapshot) {
-        for seq in self.unreported_damage(key, snapshot) {
-            tracing::warn!(
-                conversation = %key,
-                seq,
-                "an entry of a conversation cannot be read; it stays in the store and is not sent to the model"
-            );
-        }
-    }
-
-    fn unreported_damage(&self, key: &ConversationKey, snapshot: &Snapshot) -> Vec<u64> {
-        let open = snapshot.open_turn.iter().flatten();
-        let entries = snapshot.entries.iter().chain(open);
-        let damaged = entries.filter(|entry| matches!(entry.kind, EntryKind::Corrupt(_)));
-        let damaged: Vec<_> = damaged.map(|entry| entry.seq).collect();
-        if damaged.is_empty() {
-            return damaged;
-        }
-        let mut reported = self.damaged.lock().unwrap_or_else(PoisonError::into_inner);
-        if reported.len() > MOST_REPORTED {
-            reported.clear();
-        }
-        damaged.into_iter().filter(|seq| reported.insert((key.clone(), *seq))).collect()
     }
 }
 
@@ -201,7 +161,7 @@ impl Registry {
                 Some(tip) => read_in_time(store.load_branch(key, tip, range)).await,
             };
             let snapshot = snapshot.map_err(not_loaded)?;
-            self.warn_of_damage(key, &snapshot);
+            warn_of_damage(key, &snapshot);
             let larger = match range {
                 ReadRange::LastEntries(count) => ReadRange::LastEntries(count.saturating_mul(GROWTH)),
                 ReadRange::LastTurns(count) => ReadRange::LastTurns(count.saturating_mul(GROWTH)),
@@ -372,6 +332,18 @@ impl Registry {
     }
 }
 
+/// Warns of the first damaged entry of a snapshot, if there is one. Its content is not logged.
+fn warn_of_damage(key: &ConversationKey, snapshot: &Snapshot) {
+    let mut entries = snapshot.entries.iter().chain(snapshot.open_turn.iter().flatten());
+    if let Some(entry) = entries.find(|entry| matches!(entry.kind, EntryKind::Corrupt(_))) {
+        tracing::warn!(
+            conversation = %key,
+            seq = entry.seq,
+            "an entry of a conversation cannot be read; it stays in the store and is not sent to the model"
+        );
+    }
+}
+
 /// The longest time of an operation of the store.
 const LONGEST: Duration = Duration::from_secs(30);
 
@@ -445,7 +417,7 @@ mod tests {
     use super::*;
     use crate::conversation::hold::{Hold, TurnLease};
     use crate::conversation::unfinished::StoppedWhile;
-    use crate::tests::{log, turn, user};
+    use crate::tests::{turn, user};
 
     fn silent(name: &str) -> UnfinishedTurn {
         UnfinishedTurn::new(turn(name), Version::EMPTY, Vec::new())
@@ -578,21 +550,6 @@ mod tests {
     }
 
     #[test]
-    fn unfinished_runs_are_kept_until_written() {
-        let registry = Registry::default();
-        let key = ConversationKey::new("c").unwrap();
-        for name in ["a", "b", "b"] {
-            registry.register(&key, silent(name));
-        }
-        assert_eq!(registry.unfinished_in(&key).len(), 2);
-        assert_eq!(registry.all_unfinished().len(), 2);
-        registry.forget(&key, |known| known.turn == turn("b"));
-        assert_eq!(registry.unfinished_in(&key)[0].turn, turn("a"));
-        registry.forget(&key, |_| true);
-        assert!(registry.all_unfinished().is_empty());
-    }
-
-    #[test]
     fn law_r1_unfinished_turn_may_fill_the_limit() {
         let key = ConversationKey::new("c").unwrap();
         let with_text =
@@ -670,20 +627,6 @@ mod tests {
         assert!(unwritten(0).is_some(), "another one was written");
         registry.note_summary_written(&key(0), 3);
         assert!(unwritten(0).is_none());
-    }
-
-    #[test]
-    fn law_r1_damaged_entries_are_reported_once_in_bounded_memory() {
-        let registry = Registry::default();
-        let entries = log(&[("t", vec![user("u").into(), EntryKind::Corrupt(b"secret".into())])]);
-        let snapshot = Snapshot::from_log(&entries, ReadRange::All);
-        let key = |name: &str| ConversationKey::new(name).unwrap();
-        assert_eq!(registry.unreported_damage(&key("a"), &snapshot), [2]);
-        assert_eq!(registry.unreported_damage(&key("a"), &snapshot), [] as [u64; 0]);
-        for other in 0..3 * MOST_REPORTED {
-            assert_eq!(registry.unreported_damage(&key(&format!("c{other}")), &snapshot), [2]);
-            assert!(registry.damaged.lock().unwrap().len() <= MOST_REPORTED + 1);
-        }
     }
 
     #[tokio::test]

@@ -41,7 +41,8 @@ use crate::transcript::texts::SUMMARY;
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<()> {
 /// let spawner = Spawner::tokio(tokio::runtime::Handle::current());
-/// let summarizer = Summarizer::new(ChatClient::builder(SmallModel).build()?, spawner).with_after(30);
+/// let mut summarizer = Summarizer::new(ChatClient::builder(SmallModel).build()?, spawner);
+/// summarizer.after = 30;
 /// let memory = ChatMemoryAdvisor::new(InMemoryStore::new()).with_summaries(summarizer);
 /// # Ok(()) }
 /// ```
@@ -50,8 +51,10 @@ use crate::transcript::texts::SUMMARY;
 pub struct Summarizer {
     client: ChatClient,
     pub(crate) spawner: Spawner,
-    after: usize,
-    keep: usize,
+    /// The number of uncovered turns beyond which a summary is made: 20 by default.
+    pub after: usize,
+    /// The number of latest turns that are sent unchanged, without a summary: 6 by default.
+    pub keep: usize,
 }
 
 const INSTRUCTIONS: &str = "Summarize the conversation below for the assistant who goes on with it. Keep names, numbers, \
@@ -69,16 +72,6 @@ impl Summarizer {
     /// the summaries, too.
     pub fn new(client: ChatClient, spawner: Spawner) -> Self {
         Self { client, spawner, after: 20, keep: 6 }
-    }
-
-    /// Sets the number of uncovered turns beyond which a summary is made: 20 by default.
-    pub fn with_after(self, after: usize) -> Self {
-        Self { after, ..self }
-    }
-
-    /// Sets the number of latest turns that are sent unchanged, without a summary: 6 by default.
-    pub fn with_keep(self, keep: usize) -> Self {
-        Self { keep, ..self }
     }
 
     /// Checks whether there are enough uncovered turns for a new summary.

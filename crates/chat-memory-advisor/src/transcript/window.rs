@@ -49,8 +49,8 @@ pub enum Window {
 /// messages or tool results. The stored messages are the same under every policy.
 ///
 /// Memory applies it before each request: inside the tool loop before each round, outside it once, when the turn
-/// begins. [`Refuse`](Self::Refuse) and [`Compact`](Self::Compact) also select the earlier turns again: each
-/// request has as much of them as then fits beside the running turn.
+/// begins. [`Refuse`](Self::Refuse) and [`Compact`](Self::Compact) also select the earlier turns again, among those that
+/// were read when the turn began: each request has as much of them as then fits beside the running turn.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum OnOverflow {

@@ -16,9 +16,7 @@ use advisor_core::{
     AdvisorChain, CallStart, ChatRequest, ChatResponse, ConversationKey, Decisions, Error, ErrorKind,
     FinishReason, Message, Record, Result, Role, Step, TurnEnd, TurnId, TurnRecorder, async_trait,
 };
-use conversation_store::{
-    Batch, ConversationStore, Entry, EntryId, ReadRange, Snapshot, StoreError, same_turn,
-};
+use conversation_store::{Batch, ConversationStore, Snapshot, StoreError};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use tokio::sync::Mutex;
@@ -27,7 +25,7 @@ use crate::conversation::hold::TurnLease;
 use crate::conversation::unfinished::UnfinishedTurn;
 use crate::conversation::{Registry, append_once};
 use crate::settings::Settings;
-use crate::transcript::repair::{Repair, has_calls, is_answer, is_remembered, whole_turns};
+use crate::transcript::repair::{has_calls, is_answer, is_remembered, whole_turns};
 use crate::transcript::summary::UnwrittenSummary;
 use crate::transcript::window::Measure;
 use crate::turn::decisions::{DecidedResults, Deciding};
@@ -62,9 +60,6 @@ pub(crate) struct TurnMemoryState {
     /// Whether a tool loop or a root announces the end of the turn.
     is_announced: AtomicBool,
 }
-
-/// The smallest number of entries for a further read.
-const LEAST_READ: usize = 64;
 
 /// The progress of memory with a turn.
 #[expect(clippy::large_enum_variant, reason = "every turn whose beginning is stored reaches this variant")]
@@ -165,7 +160,7 @@ impl TurnMemory {
                 StartOutcome::Answered(answer) => return Ok(Some(given_again(answer, &request.turn))),
             },
         };
-        self.0.fit(state).await?;
+        state.prompt.fit(&self.0.measure)?;
         state.prompt.note_asked();
         request.messages = state.prompt.messages(system);
         Ok(None)
@@ -189,11 +184,8 @@ impl TurnMemory {
             state.prompt.apply(addition);
             return Ok(());
         }
-        let mut write = Write::new(response.round(), "answer", addition).answering();
-        if !goes_on {
-            write = write.ending(TurnEnd::Completed(reason.clone()));
-        }
-        self.0.write(state, write).await?;
+        let end = (!goes_on).then(|| TurnEnd::Completed(reason.clone()));
+        self.0.write(state, Write { end, ..Write::answer_of(response.round(), addition) }).await?;
         if !goes_on && !is_announced {
             self.0.lease.release_all(&state.hold).await;
             self.0.summarize_later(state.turns);
@@ -294,37 +286,6 @@ impl TurnMemoryState {
         }
     }
 
-    /// Fits the prompt into the window, and reads on while something that was not read yet might fit, too.
-    ///
-    /// No read at the beginning of a turn is enough for all of it. With less space, turns that fitted before are
-    /// skipped, and older ones are sent.
-    async fn fit(&self, state: &mut TurnState) -> Result<()> {
-        let is_full = state.prompt.fit(&self.measure)?;
-        let Some(read) = state.read.filter(|_| !is_full) else { return Ok(()) };
-        let tip = state.parent.unwrap_or(EntryId::new(state.version.as_u64()));
-        let range = ReadRange::LastEntries(read.saturating_mul(4).max(LEAST_READ));
-        let see = |snapshot: Snapshot| {
-            // Damaged data may lack their beginning: all of them are read when there are no more.
-            let count = snapshot.entries.len();
-            let is_all = snapshot.is_whole() || state.read == Some(count);
-            state.read = (!is_all).then_some(count);
-            let log = whole_turns(snapshot);
-            let is_own = |last: &&[Entry]| last.first().is_some_and(|entry| entry.turn == self.turn);
-            let own = log.chunk_by(same_turn).next_back().filter(is_own).unwrap_or_default();
-            let mut repair = Repair::from_log(log.get(..log.len() - own.len()).unwrap_or_default());
-            // The running turn may belong to the piece before it, whose calls it answers.
-            let earlier = match repair.take_turn(own) {
-                Some(_) => repair.finish_running().earlier,
-                None => repair.finish(),
-            };
-            state.prompt.add_earlier(earlier);
-            let fitted = state.prompt.fit(&self.measure);
-            let is_enough = is_all || !matches!(fitted, Ok(false));
-            (fitted.map(drop), is_enough)
-        };
-        self.registry.load(&*self.store, &self.key, Some(tip), range, see).await?
-    }
-
     async fn continue_turn(&self, state: &mut TurnState, said: Vec<Message>) -> Result<()> {
         self.catch_up(state).await?;
         self.reopen(state).await?;
@@ -394,10 +355,11 @@ impl TurnMemoryState {
             state.prompt.apply(addition);
         } else {
             let write = match step {
-                Step::Answer => Write::new(record.round, "answer", addition).answering(),
-                Step::Results => {
-                    Write::new(record.round, "results", addition).with_message_round(record.round)
-                }
+                Step::Answer => Write::answer_of(record.round, addition),
+                Step::Results => Write {
+                    message_round: Some(record.round),
+                    ..Write::new(record.round, "results", addition)
+                },
                 _ => Write::new(record.round, "injected", addition),
             };
             self.reopen(state).await?;
@@ -418,8 +380,8 @@ impl TurnMemoryState {
             return Err(Error::new(ErrorKind::StoreConflict { current: state.version.as_u64() }, text));
         }
         self.reopen(state).await?;
-        let write = Write::starts(round, starts.to_vec(), state.prompt.unchanged());
-        self.write(state, write).await
+        let write = Write::new(round, None, state.prompt.unchanged());
+        self.write(state, Write { starts: starts.to_vec(), ..write }).await
     }
 
     async fn record_end(&self, state: &mut TurnState, record: &Record, end: &TurnEnd) -> Result<()> {
@@ -453,9 +415,10 @@ impl TurnMemoryState {
         let answers = addition.stored.last().is_some_and(is_answer);
         // Without an answer, the messages are at most results of the answer before.
         let last_round = state.answered.map(|answered| answered.round);
-        let write = Write::new(record.round, "end", addition).with_message_round(last_round);
-        let write = write.with_pending(record.pending.clone()).ending(end);
-        self.write(state, if answers { write.answering() } else { write }).await
+        let message_round = if answers { Some(record.round) } else { last_round };
+        let pending = record.pending.clone();
+        let write = Write::new(record.round, "end", addition);
+        self.write(state, Write { message_round, answers, pending, end: Some(end), ..write }).await
     }
 
     /// Ends a turn whose start may or may not be written.
@@ -573,7 +536,7 @@ impl TurnRecorder for TurnMemory {
         let mut stage = self.0.stage.lock().await;
         let said = match (&mut *stage, &record.step) {
             (Stage::Retired, _) => return Ok(()),
-            (Stage::Answered, _) => return refuse_calls(record),
+            (Stage::Answered, _) => return refuse_calls(record, ANSWERED_BEFORE),
             // The request will contain the message.
             (Stage::Waiting(said) | Stage::Starting(said), Step::Injected) => {
                 await_injected(said, &record.messages);
@@ -588,14 +551,14 @@ impl TurnRecorder for TurnMemory {
                 if let Step::End(_) = step {
                     self.0.lease.release().await;
                 }
-                return refuse_undecided(record);
+                return refuse_calls(record, UNDECIDED);
             }
             (Stage::Waiting(said) | Stage::Starting(said), _) => said.clone(),
             (Stage::Running(_), _) => Vec::new(),
         };
         // An announcement cannot wait for the end of another turn.
         let StartOutcome::Asking(state) = self.0.ensure_started(&mut stage, said, None).await? else {
-            return refuse_calls(record);
+            return refuse_calls(record, ANSWERED_BEFORE);
         };
         match &record.step {
             Step::End(end) => {
@@ -628,29 +591,23 @@ fn await_injected(said: &mut Vec<Message>, messages: &[Message]) {
     }
 }
 
-/// Rejects calls of a turn that was answered before. Announcing its answer again is allowed; running its calls is
-/// not.
-fn refuse_calls(record: &Record) -> Result<()> {
-    let refused = "the turn was answered when it was submitted before, and its calls were left to the caller; answer \
-                   them in a new turn";
-    if goes_on(record) { Err(Error::configuration(refused)) } else { Ok(()) }
-}
+/// Why the calls of a turn that was answered before do not run. Announcing its answer again is allowed.
+const ANSWERED_BEFORE: &str = "the turn was answered when it was submitted before, and its calls were left to the \
+    caller; answer them in a new turn";
 
-/// Rejects calls of a turn whose decisions were not applied, since an advisor outside memory has ended it or answered. They
-/// must not run before the decided ones. Nothing else of such a turn is stored.
-fn refuse_undecided(record: &Record) -> Result<()> {
-    let refused = "an advisor outside memory answered with calls, before the decisions about earlier ones were \
-                   applied; let it pass turns with `Decisions` on";
-    if goes_on(record) { Err(Error::configuration(refused)) } else { Ok(()) }
-}
+/// Why the calls of a turn do not run whose decisions were not applied, since an advisor outside memory has ended it or
+/// answered: not before the decided ones. Nothing else of such a turn is stored.
+const UNDECIDED: &str = "an advisor outside memory answered with calls, before the decisions about earlier ones were \
+    applied; let it pass turns with `Decisions` on";
 
-/// Checks whether a turn runs calls.
-fn goes_on(record: &Record) -> bool {
-    match &record.step {
+/// Rejects a record of a turn that runs calls.
+fn refuse_calls(record: &Record, why: &'static str) -> Result<()> {
+    let runs_calls = match &record.step {
         Step::Answer => record.messages.iter().any(has_calls),
         Step::Results | Step::Started(_) => true,
         _ => false,
-    }
+    };
+    if runs_calls { Err(Error::configuration(why)) } else { Ok(()) }
 }
 
 fn breaks_off(end: &TurnEnd) -> bool {

@@ -70,17 +70,17 @@ impl Prompt {
     }
 
     /// Fits the prompt into the window, if the running turn is bounded. Shortens the running turn, and selects the
-    /// earlier messages that fit beside it. Returns whether turns before the known ones could not change that.
+    /// earlier messages that fit beside it.
     ///
     /// # Errors
     /// If the running turn is too large, and the policy does not allow it to be sent.
-    pub(crate) fn fit(&mut self, measure: &Measure) -> Result<bool> {
+    pub(crate) fn fit(&mut self, measure: &Measure) -> Result<()> {
         if !measure.bounds_running() {
-            return Ok(true);
+            return Ok(());
         }
         let head = self.system.len() + usize::from(self.summary.is_some());
         let running = self.tail.list.iter().skip(head + self.earlier_count).cloned().collect();
-        let (Filled { turns, full }, running) = measure.fit(&self.past, running)?;
+        let (Filled { turns, .. }, running) = measure.fit(&self.past, running)?;
         let earlier = turns.concat();
         let head = self.system.iter().cloned().chain(self.summary.clone());
         let list: MessageList = head.chain(earlier.iter().chain(&running).cloned()).collect();
@@ -88,13 +88,7 @@ impl Prompt {
         if list != self.tail.list {
             self.tail.list = list;
         }
-        Ok(full)
-    }
-
-    /// Adds earlier turns; `turns` ends with those that are known already.
-    pub(crate) fn add_earlier(&mut self, mut turns: Vec<Vec<Message>>) {
-        turns.truncate(turns.len().saturating_sub(self.past.len()));
-        self.past.splice(..0, turns);
+        Ok(())
     }
 
     /// Returns an addition without messages.

@@ -293,7 +293,7 @@ impl<'a> Start<'a> {
             (Some(turn.clone()), None)
         };
         let state = TurnState::new(hold, version, plan.prompt, plan.earlier_run);
-        TurnState { turns: plan.turns, read: plan.read, last_turn, parent, ..state }
+        TurnState { turns: plan.turns, last_turn, parent, ..state }
     }
 }
 
@@ -316,9 +316,6 @@ pub(crate) struct StartPlan {
     pub(crate) prompt: Prompt,
     /// Whether turns before the read ones would not be sent, with any content, and have no calls that the turn answers.
     pub(crate) is_full: bool,
-    /// The number of entries that were read of a longer conversation, if the selection may change while the turn
-    /// runs.
-    pub(crate) read: Option<usize>,
     /// The number of earlier turns that no summary covers.
     pub(crate) turns: usize,
     /// The earlier run, if the turn stopped before and resumes.
@@ -351,7 +348,6 @@ impl StartPlan {
     ) -> Result<StartOutcome<Self>> {
         let (version, parent) = (loaded.snapshot.version, loaded.parent);
         let last_turn = loaded.snapshot.last_turn().filter(|_| loaded.parent.is_none()).cloned();
-        let read = Self::read_for_later(&loaded.snapshot, measure);
         let mut log = whole_turns(loaded.snapshot);
         let input = results_first(said);
         let kept = |message: &&Message| is_remembered(message) && !message.is_empty_answer();
@@ -383,15 +379,8 @@ impl StartPlan {
         let turns = after(&log, summary.as_ref()).chunk_by(same_turn).count();
         let (prompt, is_full) = Prompt::new(summary.as_ref().map(message_of), pieces, measure)?;
         let is_full = is_full && !lacks_calls;
-        let plan = Self { version, parent, last_turn, entries, prompt, is_full, read, turns, earlier_run };
+        let plan = Self { version, parent, last_turn, entries, prompt, is_full, turns, earlier_run };
         Ok(StartOutcome::Asking(plan))
-    }
-
-    /// Returns how many entries were read, if more may be needed later. If summaries are sent, everything that
-    /// none covers was read.
-    fn read_for_later(snapshot: &Snapshot, measure: &Measure) -> Option<usize> {
-        let changes = measure.bounds_running() && measure.summarizer.is_none();
-        (changes && !snapshot.is_whole()).then_some(snapshot.entries.len())
     }
 
     /// Returns the turn as unfinished, in case it stops while its beginning is written; `None` if it writes

@@ -21,8 +21,6 @@ pub(crate) struct TurnState {
     /// The entry that the next one follows, while the turn has forked and written nothing.
     pub(crate) parent: Option<EntryId>,
     pub(crate) prompt: Prompt,
-    /// The number of entries of the conversation that were read; `None` if no more are needed.
-    pub(crate) read: Option<usize>,
     /// The number of earlier turns that no summary covers.
     pub(crate) turns: usize,
     /// The number of requests of the turn to the chain inside memory.
@@ -83,48 +81,41 @@ pub(crate) struct PendingWrite {
 /// Entries to append, and the changes of the state once they are appended.
 #[derive(Debug)]
 pub(crate) struct Write {
-    round: u32,
+    pub(crate) round: u32,
     /// `None` for starts of calls, whose key no other run has.
-    step: Option<&'static str>,
-    /// The round that its messages are stored with.
-    message_round: Option<u32>,
-    addition: Addition,
-    starts: Vec<CallStart>,
-    /// The calls that wait for a person behind the end.
-    pending: Vec<PendingCall>,
-    answered: Option<u32>,
-    end: Option<TurnEnd>,
+    pub(crate) step: Option<&'static str>,
+    /// The messages.
+    pub(crate) addition: Addition,
+    /// The round of which its messages are the answer or results.
+    pub(crate) message_round: Option<u32>,
+    /// Whether the last message is the answer of its round.
+    pub(crate) answers: bool,
+    pub(crate) starts: Vec<CallStart>,
+    /// The calls that wait for a person. They follow the messages.
+    pub(crate) pending: Vec<PendingCall>,
+    /// The end of the turn. It follows everything else.
+    pub(crate) end: Option<TurnEnd>,
 }
 
 impl Write {
-    pub(crate) fn new(round: u32, step: &'static str, addition: Addition) -> Self {
-        Self { step: Some(step), ..Self::starts(round, Vec::new(), addition) }
+    /// Creates a write of messages, in a step of a round.
+    pub(crate) fn new(round: u32, step: impl Into<Option<&'static str>>, addition: Addition) -> Self {
+        let (starts, pending) = (Vec::new(), Vec::new());
+        Self {
+            round,
+            step: step.into(),
+            addition,
+            message_round: None,
+            answers: false,
+            starts,
+            pending,
+            end: None,
+        }
     }
 
-    /// Creates a write of the starts of these calls.
-    pub(crate) fn starts(round: u32, starts: Vec<CallStart>, addition: Addition) -> Self {
-        let pending = Vec::new();
-        Self { round, step: None, message_round: None, addition, starts, pending, answered: None, end: None }
-    }
-
-    /// Sets the round whose answer and results its messages are.
-    pub(crate) fn with_message_round(self, round: impl Into<Option<u32>>) -> Self {
-        Self { message_round: round.into(), ..self }
-    }
-
-    /// Marks the last message as the answer of its round.
-    pub(crate) fn answering(self) -> Self {
-        Self { answered: Some(self.round), message_round: Some(self.round), ..self }
-    }
-
-    /// Adds the calls that wait for a person, before the end of the turn.
-    pub(crate) fn with_pending(self, pending: Vec<PendingCall>) -> Self {
-        Self { pending, ..self }
-    }
-
-    /// Adds the end of the turn after the other entries.
-    pub(crate) fn ending(self, end: TurnEnd) -> Self {
-        Self { end: Some(end), ..self }
+    /// Creates a write of the answer of a round.
+    pub(crate) fn answer_of(round: u32, addition: Addition) -> Self {
+        Self { answers: true, message_round: Some(round), ..Self::new(round, "answer", addition) }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -157,7 +148,6 @@ impl TurnState {
             last_turn: None,
             parent: None,
             prompt,
-            read: None,
             turns: 0,
             passes: 0,
             answered: None,
@@ -201,10 +191,10 @@ impl TurnState {
     /// Updates the state after a write was stored.
     pub(crate) fn note_stored(&mut self, write: Write) {
         self.version = self.version.after(write.len());
-        if let Some(round) = write.answered {
+        if write.answers {
             let has_calls = write.answer().is_some_and(has_calls);
-            self.answered = Some(Answered { round, has_calls });
-            self.stored.insert(round);
+            self.answered = Some(Answered { round: write.round, has_calls });
+            self.stored.insert(write.round);
         }
         self.prompt.apply(write.addition);
         if matches!(write.end, Some(TurnEnd::Completed(_))) {

@@ -105,16 +105,9 @@ fn messages_injected_before_the_first_request_are_said_once() {
 
 #[test]
 fn calls_of_an_answered_turn_are_refused() {
-    let refused = |step, messages| refuse_calls(&Record::new(1, step, messages)).is_err();
+    let refused = |step, messages| refuse_calls(&Record::new(1, step, messages), ANSWERED_BEFORE).is_err();
     assert!(refused(Step::Answer, vec![calls(&["1"])]));
     assert!(refused(Step::Results, Vec::new()) && refused(Step::Started(Vec::new()), Vec::new()));
     assert!(!refused(Step::Answer, vec![answer("a")]));
     assert!(!refused(Step::End(completed()), vec![answer("a")]));
-}
-
-#[test]
-fn only_completed_turns_are_not_broken_off() {
-    assert!(!breaks_off(&completed()));
-    assert!(breaks_off(&TurnEnd::RolledBack));
-    assert!(breaks_off(&TurnEnd::Failed { partial: "so far".into() }));
 }

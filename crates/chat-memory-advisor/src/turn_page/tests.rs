@@ -180,27 +180,6 @@ async fn page_can_be_shortened_at_its_beginning() {
 }
 
 #[tokio::test]
-async fn turns_without_messages_do_not_end_paging() {
-    let undone = |name| (name, vec![user("x").into(), answer("y").into(), rolled_back()]);
-    let silent = |name| (name, vec![EntryKind::Summary("s".into())]);
-    let damaged = |name| (name, vec![EntryKind::Corrupt(b"half".into()), completed()]);
-    let turns = [
-        undone("0"),
-        plain("a"),
-        undone("1"),
-        silent("2"),
-        damaged("3"),
-        undone("4"),
-        plain("b"),
-        undone("5"),
-    ];
-    assert_eq!(shown(&turns, 1).await, "a: u:a a:A | b: u:b a:B");
-    assert_eq!(shown(&[undone("0"), undone("1")], 1).await, "");
-    let empty = ("0", vec![answer(" ").into(), completed()]);
-    assert_eq!(shown(&[empty.clone(), plain("a"), empty, plain("b")], 1).await, "a: u:a a:A | b: u:b a:B");
-}
-
-#[tokio::test]
 async fn page_ends_with_any_entry() {
     let memory = stored(&log(&["a", "b", "c"].map(plain)), &[]).await;
     for (tip, shown) in [(5, "u:b a:B"), (4, "u:b a:[interrupted]"), (3, "u:a a:A"), (0, "")] {

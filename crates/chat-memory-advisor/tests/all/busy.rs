@@ -8,7 +8,7 @@ use advisor_core::{
 };
 use advisor_testkit::{Answer, FaultStore, Gate, ScriptedModel, StoreFault};
 use chat_memory_advisor::{ChatMemoryAdvisor, OnBusy};
-use conversation_store::{ConversationStore, FencingToken, InMemoryStore, ReadRange, StoreError};
+use conversation_store::{ConversationStore, FencingToken, InMemoryStore, ReadRange};
 use futures::future::FusedFuture;
 use futures::stream::FusedStream;
 use futures::{FutureExt, StreamExt, poll};
@@ -54,19 +54,6 @@ async fn interrupted_running_turn_keeps_shown_text() {
         assert_eq!(sent(&model, 1), "s:S u:1 a:a [interrupted] u:2");
         assert_eq!(log(&store).await, "u:1 cut(a) u:2 a:two .");
     }
-}
-
-#[tokio::test]
-async fn turn_with_another_busy_policy_is_interrupted_too() {
-    let rejecting = ChatMemoryAdvisor::new(InMemoryStore::new());
-    let interrupting = rejecting.clone().with_on_busy(OnBusy::InterruptPrevious);
-    let (first, _) = client(&rejecting, Phase::Round, [slow(&Gate::new())]);
-    let (second, _) = client(&interrupting, Phase::Round, [Answer::from_text("two")]);
-    let mut running = turn(&first, "1");
-    read_until(&mut running, "a").await;
-    let (interrupted, second) = futures::join!(running.next(), ask(&second, "2"));
-    assert_eq!(interrupted.unwrap().unwrap_err().kind(), ErrorKind::Cancelled);
-    assert_eq!(second.unwrap(), "two");
 }
 
 /// The setter changes its own value only. A turn that began before it is interrupted all the same.
@@ -277,21 +264,6 @@ async fn a_turn_that_runs_long_keeps_its_lease() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn hanging_renewal_is_retried_before_lease_expires() {
-    let store = FaultStore::new(InMemoryStore::new().with_leases());
-    let [one, other] = [(); 2].map(|()| ChatMemoryAdvisor::new(store.clone()));
-    let (first, _) = client(&one, Phase::Round, [slow(&Gate::new())]);
-    let (second, _) = client(&other, Phase::Round, []);
-    let mut running = turn(&first, "1");
-    read_until(&mut running, "a").await;
-    store.fail_at(store.operations(), StoreFault::HangBefore);
-    assert!(timeout(Duration::from_secs(29), running.next()).await.is_err());
-    assert_eq!(store.pending_faults(), 0);
-    advance(Duration::from_secs(2)).await;
-    assert_eq!(ask(&second, "2").await.unwrap_err().kind(), ErrorKind::ConversationBusy);
-}
-
-#[tokio::test(start_paused = true)]
 async fn law_k4_late_renewal_does_not_block_next_turn() {
     let store = FaultStore::new(InMemoryStore::new().with_leases());
     let memory = ChatMemoryAdvisor::new(store.clone());
@@ -434,18 +406,6 @@ async fn dropped_waiting_turn_takes_no_lease_from_others() {
     assert_eq!(ask(&second, "2").await.unwrap_err().kind(), ErrorKind::ConversationBusy);
     gate.release();
     assert_eq!(running.call().await.unwrap().text(), "ab");
-}
-
-#[tokio::test]
-async fn a_lease_says_who_holds_the_conversation() {
-    let (store, [one, _]) = two_processes(OnBusy::Reject);
-    let (client, _) = client(&one, Phase::Round, [slow(&Gate::new())]);
-    let mut running = turn(&client, "1");
-    read_until(&mut running, "a").await;
-    let id = running.turn().id().clone();
-    let leases = store.leases().unwrap();
-    let held = leases.acquire(&key(), &id, Duration::from_secs(1), Some(FencingToken::new(0)), false).await;
-    assert!(matches!(held, Err(StoreError::Locked { turn, .. }) if turn == id));
 }
 
 /// Newcomers ask more often than a turn that has waited for long.

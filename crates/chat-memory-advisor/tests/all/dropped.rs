@@ -8,14 +8,14 @@ use chat_memory_advisor::{ChatMemoryAdvisor, INTERRUPTED};
 use futures::future::FusedFuture;
 use futures::{FutureExt, StreamExt};
 
-use crate::store::{TestStore, has_ended};
+use crate::store::{TestStore, Watched, has_ended, test_store};
 use crate::support::{Rounds, ask, builder, client, key, log_words, plain, read_until, sent, turn, words};
 use advisor_testkit::StoreFault;
 
 const PLACES: [Phase; 2] = [Phase::Round, Phase::Turn];
 
 fn memory() -> (ChatMemoryAdvisor, TestStore) {
-    let store = TestStore::default();
+    let store = test_store();
     (ChatMemoryAdvisor::new(store.clone()), store)
 }
 
@@ -136,24 +136,6 @@ async fn dropped_turns_can_be_written_before_program_exit() {
 }
 
 #[tokio::test]
-async fn crashed_turn_is_closed_without_lost_text() {
-    for place in PLACES {
-        let store = TestStore::default();
-        let before = ChatMemoryAdvisor::new(store.clone());
-        let (lost, _) = client(&before, place, [calls("Look"), hanging("so far")]);
-        let mut turn = turn(&lost, "1");
-        read_until(&mut turn, "Lookso far").await;
-        // Nothing of the first process runs any more, and nothing of it is known.
-        std::mem::forget((turn, before));
-        let after = ChatMemoryAdvisor::new(store.clone());
-        let (client, model) = client(&after, place, [Answer::from_text("two")]);
-        ask(&client, "2").await.unwrap();
-        assert_eq!(sent(&model, 0), "s:S u:1 a(1)Look r1 a:[interrupted] u:2");
-        assert_eq!(log_words(&store.log(&key()).await), "u:1 a(1)Look r1 cut() u:2 a:two .");
-    }
-}
-
-#[tokio::test]
 async fn cancelled_turn_is_closed_before_error_is_returned() {
     for place in PLACES {
         let (memory, store) = memory();
@@ -192,39 +174,27 @@ async fn a_turn_that_is_rolled_back_is_hidden() {
     }
 }
 
+/// The reader leaves after the answer is stored, and before it learns that.
 #[tokio::test]
-async fn turn_can_be_rolled_back_until_end_emitted() {
-    let (memory, store) = memory();
-    let model = ScriptedModel::new([Answer::from_text("one"), Answer::from_text("two")]);
-    let slow = advisor_core::from_fn("slow", |request: ChatRequest, next: AdvisorChain| async move {
-        Ok(next.next_stream(request).await?.on_completed(|_| std::future::pending()))
-    });
-    let slowed = builder(&memory, Phase::Round, &model).advisor(slow).build().unwrap();
-    let mut undone = turn(&slowed, "1").with_on_drop(OnDrop::Rollback);
-    poll_until_stuck(&mut undone).await;
-    assert_eq!(log_words(&store.log(&key()).await), "u:1 a:one .");
-    drop(undone);
-    let client = builder(&memory, Phase::Round, &model).build().unwrap();
-    ask(&client, "2").await.unwrap();
-    assert_eq!(sent(&model, 1), "s:S u:2");
-    assert_eq!(log_words(&store.log(&key()).await), "u:1 a:one . undone u:2 a:two .");
-}
-
-#[tokio::test]
-async fn stored_answer_stays_when_reader_is_dropped() {
-    let (memory, store) = memory();
-    let model = ScriptedModel::new([Answer::from_text("one"), Answer::from_text("two")]);
-    let slow = advisor_core::from_fn("slow", |request: ChatRequest, next: AdvisorChain| async move {
-        Ok(next.next_stream(request).await?.on_completed(|_| std::future::pending()))
-    });
-    let slowed = builder(&memory, Phase::Round, &model).advisor(slow).build().unwrap();
-    let mut dropped = turn(&slowed, "1");
-    poll_until_stuck(&mut dropped).await;
-    drop(dropped);
-    let client = builder(&memory, Phase::Round, &model).build().unwrap();
-    ask(&client, "2").await.unwrap();
-    assert_eq!(sent(&model, 1), "s:S u:1 a:one u:2");
-    assert_eq!(log_words(&store.log(&key()).await), "u:1 a:one . u:2 a:two .");
+async fn stored_answer_stays_unless_the_turn_is_rolled_back() {
+    for (on_drop, request, end) in
+        [(OnDrop::KeepPartial, "s:S u:1 a:one u:2", ""), (OnDrop::Rollback, "s:S u:2", " undone")]
+    {
+        let (memory, store) = memory();
+        let model = ScriptedModel::new([Answer::from_text("one"), Answer::from_text("two")]);
+        let slow = advisor_core::from_fn("slow", |request: ChatRequest, next: AdvisorChain| async move {
+            Ok(next.next_stream(request).await?.on_completed(|_| std::future::pending()))
+        });
+        let slowed = builder(&memory, Phase::Round, &model).advisor(slow).build().unwrap();
+        let mut dropped = turn(&slowed, "1").with_on_drop(on_drop);
+        poll_until_stuck(&mut dropped).await;
+        assert_eq!(log_words(&store.log(&key()).await), "u:1 a:one .");
+        drop(dropped);
+        let client = builder(&memory, Phase::Round, &model).build().unwrap();
+        ask(&client, "2").await.unwrap();
+        assert_eq!(sent(&model, 1), request);
+        assert_eq!(log_words(&store.log(&key()).await), format!("u:1 a:one .{end} u:2 a:two ."));
+    }
 }
 
 /// Drops a turn in which an append hangs, and returns the next turn's request and the log.

@@ -9,7 +9,7 @@ use chat_memory_advisor::ChatMemoryAdvisor;
 use futures::StreamExt;
 use tokio::task::yield_now;
 
-use crate::store::TestStore;
+use crate::store::{TestStore, Watched, test_store};
 use crate::support::{Rounds, ask, builder, key, log_words, sent, turn};
 
 fn answers() -> [Answer; 2] {
@@ -34,7 +34,7 @@ struct Came {
 
 impl World {
     fn new(place: Phase) -> Self {
-        let store = TestStore::default();
+        let store = test_store();
         Self { memory: ChatMemoryAdvisor::new(store.clone()), store, place }
     }
 

@@ -1,21 +1,23 @@
 //! Stores that fail: before their effect, after it, once and again.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use advisor_core::{
-    AdvisorChain, ChatRequest, ChatResponse, ChunkStream, ConversationKey, ErrorKind, FinishReason, Message,
-    Phase, Record, Step, TurnEnd, TurnId, async_trait, from_fn,
+    AdvisorChain, ChatRequest, ChatResponse, ChunkStream, ErrorKind, FinishReason, Message, Phase, Record,
+    Step, TurnEnd, TurnId, async_trait, from_fn,
 };
-use advisor_testkit::{Answer, FaultStore, Gate, ScriptedModel, StoreFault};
+use advisor_testkit::{
+    Answer, Around, Asked, FaultStore, Gate, ScriptedModel, StoreAround, StoreFault, Work,
+};
 use chat_memory_advisor::{ChatMemoryAdvisor, ForkPoint};
 use conversation_store::{
-    Batch, ConversationStore, Entry, EntryId, InMemoryStore, Page, ReadRange, Snapshot, StoreError, Version,
-    export, import,
+    ConversationStore, EntryId, InMemoryStore, ReadRange, Snapshot, StoreError, Version, export, import,
 };
 use futures::{StreamExt, TryStreamExt};
 use tokio::time::Instant;
 
-use crate::store::TestStore;
+use crate::store::{Watched, test_store};
 use crate::support::{ask, builder, client, key, log_words, plain, read_until, sent, turn};
 
 const PLACES: [Phase; 2] = [Phase::Round, Phase::Turn];
@@ -46,7 +48,7 @@ async fn store_failure_before_effect_returns_typed_error() {
     for place in PLACES {
         for (nth, (kind, asked, log)) in cases.into_iter().enumerate() {
             let case = format!("{place:?}, operation {nth}");
-            let store = TestStore::default();
+            let store = test_store();
             let memory = ChatMemoryAdvisor::new(store.clone());
             let (client, model) = client(&memory, place, answers_after(asked));
             store.fail(nth, StoreFault::Unavailable);
@@ -64,11 +66,11 @@ async fn store_failure_before_effect_returns_typed_error() {
 async fn append_with_unknown_outcome_retries_under_same_key() {
     for place in PLACES {
         for nth in 1..OPERATIONS {
-            let store = TestStore::default();
+            let store = test_store();
             let (client, _) = client(&ChatMemoryAdvisor::new(store.clone()), place, answers());
             store.fail(nth, StoreFault::AnswerLost);
             ask(&client, "go").await.unwrap();
-            assert!(!store.is_faulty());
+            assert!(store.pending_faults() == 0);
             let log = log_words(&store.log(&key()).await);
             assert_eq!(log, "u:go a(1)Look r1 a:done .", "{place:?}, operation {nth}");
         }
@@ -86,7 +88,7 @@ async fn unconfirmed_append_is_found_in_log() {
     for place in PLACES {
         for (nth, (asked, log)) in (1..).zip(cases) {
             let case = format!("{place:?}, operation {nth}");
-            let store = TestStore::default();
+            let store = test_store();
             let (client, model) = client(&ChatMemoryAdvisor::new(store.clone()), place, answers_after(asked));
             store.fail(nth, StoreFault::AnswerLost);
             store.fail(nth + 1, StoreFault::Unavailable);
@@ -104,13 +106,13 @@ async fn unavailable_store_leaves_closing_to_next_turn() {
     for place in PLACES {
         for nth in 2..OPERATIONS {
             let case = format!("{place:?}, operation {nth}");
-            let store = TestStore::default();
+            let store = test_store();
             let memory = ChatMemoryAdvisor::new(store.clone());
             let (client, model) = client(&memory, place, answers());
             (nth..nth + 6).for_each(|_| store.fail(nth, StoreFault::Unavailable));
             let error = ask(&client, "go").await.unwrap_err();
             assert_eq!(error.kind(), ErrorKind::NotPersisted, "{case}");
-            while store.is_faulty() {
+            while store.pending_faults() > 0 {
                 assert_eq!(memory.transcript(&key()).await.unwrap_err().kind(), ErrorKind::Store);
             }
             // The answer that was left over is the next turn's.
@@ -125,7 +127,7 @@ async fn unavailable_store_leaves_closing_to_next_turn() {
 
 #[tokio::test]
 async fn error_carries_answer_that_was_not_stored() {
-    let store = TestStore::default();
+    let store = test_store();
     let (client, _) = plain(&ChatMemoryAdvisor::new(store.clone()), [Answer::from_text("precious")]);
     store.fail(2, StoreFault::Unavailable);
     let error = ask(&client, "go").await.unwrap_err();
@@ -138,7 +140,7 @@ async fn outer_advisor_may_retry_when_answer_not_stored() {
     for (fault, log) in
         [(StoreFault::Unavailable, "u:go a:two ."), (StoreFault::AnswerLost, "u:go a:one . a:two .")]
     {
-        let store = TestStore::default();
+        let store = test_store();
         let model = ScriptedModel::new(["one", "two"].map(Answer::from_text));
         let retry = from_fn("retry", |request: ChatRequest, next: AdvisorChain| async move {
             next.next_call(request.clone()).await.unwrap_err();
@@ -159,7 +161,7 @@ async fn outer_advisor_may_retry_when_answer_not_stored() {
 
 #[tokio::test]
 async fn concurrent_write_of_other_process_conflicts_without_overwrite() {
-    let store = TestStore::default();
+    let store = test_store();
     let gate = Gate::new();
     let slow = Answer::new().text("a").gate(&gate).text("b").finish(FinishReason::Stop);
     let (here, _) = plain(&ChatMemoryAdvisor::new(store.clone()), [slow, Answer::from_text("later")]);
@@ -177,7 +179,7 @@ async fn concurrent_write_of_other_process_conflicts_without_overwrite() {
 
 #[tokio::test]
 async fn only_one_of_two_concurrent_processes_begins() {
-    let store = TestStore::default();
+    let store = test_store();
     let (here, _) = plain(&ChatMemoryAdvisor::new(store.clone()), [Answer::new().text("a").hang()]);
     let (there, model) = plain(&ChatMemoryAdvisor::new(store.clone()), [Answer::from_text("b")]);
     let mut first = turn(&here, "1");
@@ -197,7 +199,7 @@ async fn only_one_of_two_concurrent_processes_begins() {
 
 #[tokio::test]
 async fn conversation_deleted_during_turn_stays_deleted() {
-    let store = TestStore::default();
+    let store = test_store();
     let gate = Gate::new();
     let slow = Answer::new().text("a").gate(&gate).text("b").finish(FinishReason::Stop);
     let (client, model) = plain(&ChatMemoryAdvisor::new(store.clone()), [slow, Answer::from_text("new")]);
@@ -205,7 +207,7 @@ async fn conversation_deleted_during_turn_stays_deleted() {
     read_until(&mut first, "a").await;
     store.delete(&key()).await.unwrap();
     gate.release();
-    let shared = std::sync::Arc::clone(first.turn());
+    let shared = Arc::clone(first.turn());
     assert_eq!(first.call().await.unwrap_err().kind(), ErrorKind::Store);
     let late = Record::new(1, Step::Injected, vec![Message::user("late")]);
     assert_eq!(shared.record(&late).await.unwrap_err().kind(), ErrorKind::Store);
@@ -234,7 +236,7 @@ async fn turn_continues_after_abandoned_append() {
     // An append that has begun is finished before the next one, so it cannot arrive late.
     let log = "u:go a(1)Look r1! a:Time is up. .";
     for fault in [StoreFault::HangBefore, StoreFault::HangAfter] {
-        let store = TestStore::default();
+        let store = test_store();
         let memory = ChatMemoryAdvisor::new(store.clone());
         let model = ScriptedModel::new(answers());
         let client = builder(&memory, Phase::Round, &model).advisor(deadline.clone()).build().unwrap();
@@ -247,41 +249,19 @@ async fn turn_continues_after_abandoned_append() {
     }
 }
 
-/// Shows an earlier state of a conversation, like a replica that lags behind.
-struct Lagging {
-    inner: InMemoryStore,
-    behind: usize,
-}
+/// Shows an earlier state of a conversation, like a replica that lags behind by this many entries.
+struct Lagging(usize);
 
 #[async_trait]
-impl ConversationStore for Lagging {
-    async fn load(&self, key: &ConversationKey, range: ReadRange) -> Result<Snapshot, StoreError> {
-        let mut read = self.inner.load(key, range).await?;
-        read.entries.truncate(read.entries.len().saturating_sub(self.behind));
+impl Around for Lagging {
+    async fn around(&self, _: Asked<'_>, work: Work<'_>) -> Result<Option<Version>, StoreError> {
+        work.await
+    }
+
+    fn show(&self, read: &mut Snapshot) {
+        read.entries.truncate(read.entries.len().saturating_sub(self.0));
         read.version = read.entries.last().map_or(Version::EMPTY, |last| Version::new(last.seq));
         read.open_turn = None;
-        Ok(read)
-    }
-
-    async fn read(
-        &self,
-        key: &ConversationKey,
-        after: EntryId,
-        limit: usize,
-    ) -> Result<Vec<Entry>, StoreError> {
-        self.inner.read(key, after, limit).await
-    }
-
-    async fn append(&self, key: &ConversationKey, at: Version, batch: Batch) -> Result<Version, StoreError> {
-        self.inner.append(key, at, batch).await
-    }
-
-    async fn delete(&self, key: &ConversationKey) -> Result<(), StoreError> {
-        self.inner.delete(key).await
-    }
-
-    async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>, StoreError> {
-        self.inner.list(page).await
     }
 }
 
@@ -293,7 +273,7 @@ async fn stale_read_is_conflict_before_model_call() {
         ask(&first, "1").await.unwrap();
         // A turn that has ended is three entries.
         for behind in 1..=3 {
-            let lagging = ChatMemoryAdvisor::new(Lagging { inner: inner.clone(), behind });
+            let lagging = ChatMemoryAdvisor::new(StoreAround::with(Arc::new(inner.clone()), Lagging(behind)));
             let (second, model) = client(&lagging, place, [Answer::from_text("next")]);
             let error = ask(&second, "2").await.unwrap_err();
             assert_eq!(error.kind(), ErrorKind::StoreConflict { current: 3 }, "{place:?} {behind}");
@@ -302,18 +282,6 @@ async fn stale_read_is_conflict_before_model_call() {
             assert_eq!(log_words(&log), "u:1 a:done .", "{place:?} {behind}");
         }
     }
-}
-
-/// No clock and no id decides an order: turns whose ids sort backwards, as those of a clock that was set back.
-#[tokio::test]
-async fn turns_keep_order_of_writing() {
-    let store = InMemoryStore::new();
-    let (client, model) = plain(&ChatMemoryAdvisor::new(store), ["1", "2", "3"].map(Answer::from_text));
-    for (user, id) in [("a", "0300"), ("b", "0200"), ("c", "0100")] {
-        let prompt = client.prompt().user(user).conversation("c").turn(TurnId::new(id).unwrap());
-        prompt.call().await.unwrap();
-    }
-    assert_eq!(sent(&model, 2), "s:S u:a a:1 u:b a:2 u:c");
 }
 
 #[tokio::test(start_paused = true)]
@@ -325,7 +293,7 @@ async fn law_t3_store_timeout_bounds_wait_for_silent_store() {
             (3, StoreFault::HangBefore),
             (3, StoreFault::HangAfter),
         ] {
-            let store = TestStore::default();
+            let store = test_store();
             let memory = ChatMemoryAdvisor::new(store.clone());
             let calls = Answer::from_calls([("1", "f", "{}")]);
             let (client, _) =
@@ -378,7 +346,7 @@ async fn law_t3_close_over_a_silent_store_is_bounded() {
     for (operation, fault) in
         [(0, StoreFault::HangBefore), (1, StoreFault::HangBefore), (1, StoreFault::HangAfter)]
     {
-        let store = TestStore::default();
+        let store = test_store();
         let memory = ChatMemoryAdvisor::new(store.clone());
         let (client, _) = plain(&memory, [Answer::new().text("half").hang()]);
         let mut dropped = turn(&client, "go");
@@ -396,12 +364,12 @@ async fn law_t3_close_over_a_silent_store_is_bounded() {
 
 #[tokio::test]
 async fn import_repeats_a_batch_whose_answer_is_lost() {
-    let (store, other) = (TestStore::default(), TestStore::default());
+    let (store, other) = (test_store(), test_store());
     let (client, _) = plain(&ChatMemoryAdvisor::new(store.clone()), [Answer::from_text("done")]);
     ask(&client, "go").await.unwrap();
     let lines: String = export(store.clone(), key()).try_collect().await.unwrap();
     other.fail(0, StoreFault::AnswerLost);
     import(&other, lines.as_bytes(), None).await.unwrap();
-    assert!(!other.is_faulty());
+    assert!(other.pending_faults() == 0);
     assert_eq!(other.log(&key()).await, store.log(&key()).await);
 }

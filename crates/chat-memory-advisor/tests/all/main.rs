@@ -22,4 +22,3 @@ mod turn_pages;
 mod turns;
 mod views;
 mod windows;
-mod writers;

@@ -17,7 +17,7 @@ async fn receipt_tells_whether_memory_has_the_turn() {
         let answers = [Answer::from_text("one"), failing, Answer::new().text("three").hang()];
         let (client, _) = client(&memory, place, answers);
         let asked = || {
-            let receipt = MemoryReceipt::new();
+            let receipt = MemoryReceipt::default();
             (client.prompt().user("u").conversation("c").extension(receipt.clone()).stream(), receipt)
         };
         for (is_answered, has_turn) in [(true, true), (false, true)] {

@@ -12,7 +12,7 @@ use futures::stream::FusedStream;
 use futures::{StreamExt, poll};
 use tokio::time::{advance, timeout};
 
-use crate::store::TestStore;
+use crate::store::{Watched, test_store};
 use crate::support::{ask, builder, client, key, log_words, read_until, sent, turn};
 
 fn memory() -> (ChatMemoryAdvisor, InMemoryStore) {
@@ -318,27 +318,6 @@ async fn law_k4_interrupted_turn_resumes_where_it_stopped() {
 }
 
 #[tokio::test]
-async fn turn_id_serves_one_input_and_one_position() {
-    let (memory, store) = memory();
-    let answers = [Answer::from_text("yes"), Answer::new().text("x").hang(), Answer::from_text("never")];
-    let (client, model) = client(&memory, Phase::Round, answers);
-    ask_once(&client, "q").await.unwrap();
-    let error = ask_once(&client, "something else").await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::TurnIdReused);
-    let id = TurnId::new("undone").unwrap();
-    let undone = || client.prompt().user("z").conversation("c").turn(id.clone()).on_drop(OnDrop::Rollback);
-    let mut dropped = undone().stream();
-    read_until(&mut dropped, "x").await;
-    drop(dropped);
-    for _ in 0..2 {
-        let error = undone().stream().call().await.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::TurnIdReused, "{error}");
-    }
-    assert_eq!(model.calls(), 2);
-    assert_eq!(log(&store).await, "u:q a:yes . u:z undone");
-}
-
-#[tokio::test]
 async fn turn_outside_window_is_recognized() {
     let (memory, store) = memory();
     let memory = memory.with_window(Window::Turns(1));
@@ -360,7 +339,7 @@ async fn turn_outside_window_is_recognized() {
 #[tokio::test]
 async fn a_turn_goes_on_beside_what_closes_it() {
     for slow in 0..12 {
-        let store = TestStore::default();
+        let store = test_store();
         let memory = ChatMemoryAdvisor::new(store.clone());
         let spawner = Spawner::tokio(tokio::runtime::Handle::current());
         let model = ScriptedModel::new([Answer::new().text("so f").hang(), Answer::from_text("yes")]);

@@ -9,7 +9,7 @@ use advisor_core::{
 use advisor_testkit::{Answer, ScriptedModel};
 use chat_memory_advisor::ChatMemoryAdvisor;
 
-use crate::store::TestStore;
+use crate::store::{TestStore, Watched, test_store};
 use crate::support::{Rounds, ask, builder, client, key, log_words, plain, read_until, sent, turn, words};
 
 const NOT_RUN: &str = "not run: the conversation went on without it";
@@ -17,7 +17,7 @@ const NOT_RUN: &str = "not run: the conversation went on without it";
 const PLACES: [Phase; 2] = [Phase::Round, Phase::Turn];
 
 fn memory() -> (ChatMemoryAdvisor, TestStore) {
-    let store = TestStore::default();
+    let store = test_store();
     (ChatMemoryAdvisor::new(store.clone()), store)
 }
 
@@ -122,21 +122,6 @@ async fn paused_answer_is_stored_and_turn_continues() {
 }
 
 #[tokio::test]
-async fn paused_answer_and_later_shown_text_are_remembered() {
-    for place in PLACES {
-        let (memory, _) = memory();
-        let paused = Answer::new().text("part").finish(FinishReason::Paused);
-        let answers = [paused, Answer::new().text("more").hang(), Answer::from_text("two")];
-        let (client, model) = client(&memory, place, answers);
-        let mut dropped = turn(&client, "1");
-        read_until(&mut dropped, "partmore").await;
-        drop(dropped);
-        ask(&client, "2").await.unwrap();
-        assert_eq!(sent(&model, 2), "s:S u:1 a:part a:more [interrupted] u:2", "{place:?}");
-    }
-}
-
-#[tokio::test]
 async fn retry_without_results_still_sends_valid_transcript() {
     let (memory, store) = memory();
     let model = ScriptedModel::new([calls(), Answer::from_text("done")]);
@@ -165,20 +150,6 @@ async fn steered_turn_ends_with_its_last_end() {
         assert_eq!(log, expected, "inside the loop memory cannot know that the answer was not the last");
         assert_eq!(words(&memory.transcript(&key()).await.unwrap()), "u:go a:one u:more a:two");
         assert!(store.log(&key()).await.windows(2).all(|pair| pair[0].turn == pair[1].turn));
-    }
-}
-
-#[tokio::test]
-async fn empty_answer_within_turn_leaves_placeholder() {
-    for place in PLACES {
-        let (memory, store) = memory();
-        let empty = Answer::new().finish(FinishReason::Paused);
-        let model = ScriptedModel::new([empty, Answer::from_text("two")]);
-        let rounds = Rounds { steer: Some(Message::user("more")), ..Rounds::default() };
-        let client = builder(&memory, place, &model).advisor(rounds).build().unwrap();
-        ask(&client, "go").await.unwrap();
-        let log = log_words(&store.log(&key()).await);
-        assert_eq!(log, "u:go a:[no answer] u:more a:two .", "{place:?}");
     }
 }
 
@@ -236,18 +207,6 @@ fn stop() -> TurnEnd {
     TurnEnd::Completed(FinishReason::Stop)
 }
 
-#[tokio::test]
-async fn results_of_unstored_calls_are_not_stored() {
-    let records = vec![
-        Record::new(1, Step::Results, vec![result("9"), result("2"), result("1")]),
-        Record::new(1, Step::Results, vec![result("1")]),
-        Record::new(1, Step::End(stop()), vec![Message::assistant("done")]),
-    ];
-    let (log, view) = with_records(calls(), records).await;
-    assert_eq!(log, "u:go a(1,2) r2 r1 a:done .");
-    assert_eq!(view, "u:go a(1,2) r1 r2 a:done");
-}
-
 fn start(position: u32, id: &str) -> CallStart {
     CallStart::new(CallKey::new(TurnId::new("t").unwrap(), 1, position), id)
 }
@@ -299,20 +258,6 @@ async fn law_t5_started_call_may_not_start_again() {
     assert!(matches!(seen[..], [Ok(()), Err(ErrorKind::StoreConflict { current: 3 }), Ok(())]), "{seen:?}");
     let log = log_words(&store.log(&key()).await);
     assert_eq!(log, "u:go a(1,2) started(1) started(2) .", "all of an announcement or nothing");
-}
-
-#[tokio::test]
-async fn results_may_come_one_by_one() {
-    let records = vec![
-        Record::new(1, Step::Results, vec![result("2")]),
-        Record::new(1, Step::Results, vec![result("1")]),
-        Record::new(1, Step::Injected, vec![Message::user("x")]),
-        Record::new(1, Step::Injected, vec![Message::user("y")]),
-        Record::new(2, Step::End(stop()), vec![Message::assistant("done")]),
-    ];
-    let (log, view) = with_records(calls(), records).await;
-    assert_eq!(log, "u:go a(1,2) r2 r1 u:x u:y a:done .");
-    assert_eq!(view, "u:go a(1,2) r1 r2 u:x u:y a:done");
 }
 
 #[tokio::test]

@@ -3,25 +3,17 @@
 use std::sync::{Arc, Mutex};
 
 use advisor_core::{ConversationKey, async_trait};
-use advisor_testkit::{FaultStore, StoreFault};
+use advisor_testkit::{Around, Asked, FaultStore, StoreAround, StoreFault, Work};
 use conversation_store::{
-    Batch, ConversationStore, Entry, EntryId, EntryKind, InMemoryStore, Page, ReadRange, Snapshot,
-    StoreError, Version,
+    ConversationStore, Entry, EntryKind, InMemoryStore, ReadRange, Snapshot, StoreError, Version,
 };
 
 /// Clones share everything. Each operation yields once before and once after its effect.
-#[derive(Clone)]
-pub(crate) struct TestStore {
-    faulty: FaultStore<CountingStore>,
-    counted: CountingStore,
-}
+pub(crate) type TestStore = FaultStore<StoreAround<InMemoryStore, Counted>>;
 
-/// The store that is reached when nothing fails before.
-#[derive(Clone, Default)]
-struct CountingStore {
-    inner: InMemoryStore,
-    counts: Arc<Mutex<Counts>>,
-}
+/// What reached the store, since nothing failed before.
+#[derive(Default)]
+pub(crate) struct Counted(Mutex<Counts>);
 
 #[derive(Default)]
 struct Counts {
@@ -32,142 +24,71 @@ struct Counts {
     lost: u64,
 }
 
-impl Default for TestStore {
-    fn default() -> Self {
-        let counted = CountingStore::default();
-        Self { faulty: FaultStore::new(counted.clone()), counted }
-    }
-}
-
-impl TestStore {
-    /// The `nth` operation from now on fails so; 0 is the next one.
-    pub(crate) fn fail(&self, nth: usize, fault: StoreFault) {
-        self.faulty.fail_at(self.faulty.operations() + nth, fault);
-    }
-
-    /// The keys of the batches that were applied.
-    pub(crate) fn appended(&self) -> Vec<String> {
-        self.counted.counts.lock().unwrap().appended.clone()
-    }
-
-    pub(crate) fn loads(&self) -> usize {
-        self.counted.counts.lock().unwrap().loads
-    }
-
-    /// The number of entries that all reads have returned.
-    pub(crate) fn entries_read(&self) -> usize {
-        self.counted.counts.lock().unwrap().entries_read
-    }
-
-    pub(crate) async fn log(&self, key: &ConversationKey) -> Vec<Entry> {
-        self.counted.inner.load(key, ReadRange::All).await.unwrap().entries
-    }
-
-    /// Loses the entries up to this number, as a damaged store does.
-    pub(crate) fn lose_up_to(&self, last: u64) {
-        self.counted.counts.lock().unwrap().lost = last;
-    }
-
-    /// Returns whether a fault is pending.
-    pub(crate) fn is_faulty(&self) -> bool {
-        self.faulty.pending_faults() > 0
-    }
+pub(crate) fn test_store() -> TestStore {
+    FaultStore::new(StoreAround::with(Arc::new(InMemoryStore::new()), Counted::default()))
 }
 
 #[async_trait]
-impl ConversationStore for TestStore {
-    async fn load(&self, key: &ConversationKey, range: ReadRange) -> Result<Snapshot, StoreError> {
-        self.faulty.load(key, range).await
+impl Around for Counted {
+    async fn around(&self, asked: Asked<'_>, work: Work<'_>) -> Result<Option<Version>, StoreError> {
+        let done = work.await?;
+        if let Asked::Append(batch) = asked {
+            let name = format!("{}/{}", batch.key.round, batch.key.step);
+            self.0.lock().unwrap().appended.push(name);
+        }
+        Ok(done)
     }
 
-    async fn load_branch(
-        &self,
-        key: &ConversationKey,
-        tip: EntryId,
-        range: ReadRange,
-    ) -> Result<Snapshot, StoreError> {
-        self.faulty.load_branch(key, tip, range).await
-    }
-
-    async fn read(
-        &self,
-        key: &ConversationKey,
-        after: EntryId,
-        limit: usize,
-    ) -> Result<Vec<Entry>, StoreError> {
-        self.faulty.read(key, after, limit).await
-    }
-
-    async fn branches(&self, key: &ConversationKey) -> Result<Vec<EntryId>, StoreError> {
-        self.faulty.branches(key).await
-    }
-
-    async fn append(&self, key: &ConversationKey, at: Version, batch: Batch) -> Result<Version, StoreError> {
-        self.faulty.append(key, at, batch).await
-    }
-
-    async fn delete(&self, key: &ConversationKey) -> Result<(), StoreError> {
-        self.faulty.delete(key).await
-    }
-
-    async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>, StoreError> {
-        self.faulty.list(page).await
-    }
-}
-
-impl CountingStore {
-    fn counted(&self, mut snapshot: Snapshot) -> Snapshot {
-        let mut counts = self.counts.lock().unwrap();
+    fn show(&self, snapshot: &mut Snapshot) {
+        let mut counts = self.0.lock().unwrap();
+        counts.loads += 1;
         snapshot.entries.retain(|entry| entry.seq > counts.lost);
         counts.entries_read += snapshot.entries.len();
-        snapshot
     }
 }
 
-#[async_trait]
-impl ConversationStore for CountingStore {
-    async fn load(&self, key: &ConversationKey, range: ReadRange) -> Result<Snapshot, StoreError> {
-        self.counts.lock().unwrap().loads += 1;
-        Ok(self.counted(self.inner.load(key, range).await?))
+/// What a test sees and does of a store.
+pub(crate) trait Watched {
+    /// The `nth` operation from now on fails so; 0 is the next one.
+    fn fail(&self, nth: usize, fault: StoreFault);
+
+    /// The keys of the batches that were applied.
+    fn appended(&self) -> Vec<String>;
+
+    fn loads(&self) -> usize;
+
+    /// The number of entries that all loads have returned.
+    fn entries_read(&self) -> usize;
+
+    /// Loses the entries up to this number, as a damaged store does.
+    fn lose_up_to(&self, last: u64);
+
+    async fn log(&self, key: &ConversationKey) -> Vec<Entry>;
+}
+
+impl Watched for TestStore {
+    fn fail(&self, nth: usize, fault: StoreFault) {
+        self.fail_at(self.operations() + nth, fault);
     }
 
-    async fn load_branch(
-        &self,
-        key: &ConversationKey,
-        tip: EntryId,
-        range: ReadRange,
-    ) -> Result<Snapshot, StoreError> {
-        Ok(self.counted(self.inner.load_branch(key, tip, range).await?))
+    fn appended(&self) -> Vec<String> {
+        self.inner.around.0.lock().unwrap().appended.clone()
     }
 
-    async fn read(
-        &self,
-        key: &ConversationKey,
-        after: EntryId,
-        limit: usize,
-    ) -> Result<Vec<Entry>, StoreError> {
-        let page = self.inner.read(key, after, limit).await?;
-        self.counts.lock().unwrap().entries_read += page.len();
-        Ok(page)
+    fn loads(&self) -> usize {
+        self.inner.around.0.lock().unwrap().loads
     }
 
-    async fn branches(&self, key: &ConversationKey) -> Result<Vec<EntryId>, StoreError> {
-        self.inner.branches(key).await
+    fn entries_read(&self) -> usize {
+        self.inner.around.0.lock().unwrap().entries_read
     }
 
-    async fn append(&self, key: &ConversationKey, at: Version, batch: Batch) -> Result<Version, StoreError> {
-        let name = format!("{}/{}", batch.key.round, batch.key.step);
-        let version = self.inner.append(key, at, batch).await?;
-        self.counts.lock().unwrap().appended.push(name);
-        Ok(version)
+    fn lose_up_to(&self, last: u64) {
+        self.inner.around.0.lock().unwrap().lost = last;
     }
 
-    async fn delete(&self, key: &ConversationKey) -> Result<(), StoreError> {
-        self.inner.delete(key).await
-    }
-
-    async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>, StoreError> {
-        self.inner.list(page).await
+    async fn log(&self, key: &ConversationKey) -> Vec<Entry> {
+        self.inner.inner.load(key, ReadRange::All).await.unwrap().entries
     }
 }
 

@@ -35,7 +35,8 @@ fn summarizing(
 ) -> (ChatMemoryAdvisor, ScriptedModel, Later) {
     let (small, later) = (ScriptedModel::new(summaries), Later::default());
     let asked = ChatClient::builder(small.clone()).build().unwrap();
-    let summarizer = Summarizer::new(asked, later.spawner()).with_after(3).with_keep(2);
+    let mut summarizer = Summarizer::new(asked, later.spawner());
+    (summarizer.after, summarizer.keep) = (3, 2);
     (ChatMemoryAdvisor::new(store.clone()).with_summaries(summarizer), small, later)
 }
 
@@ -201,26 +202,6 @@ async fn a_window_and_a_summary_go_together() {
     }
     let messages: Vec<_> = model.prompts()[5].messages.iter().map(Message::text).collect();
     assert_eq!(messages, ["other", "Summary of the conversation so far:\nshort", "5", "a", "6"]);
-}
-
-#[tokio::test]
-async fn large_turn_keeps_turns_outside_summary() {
-    for place in [Phase::Round, Phase::Turn] {
-        let store = InMemoryStore::new();
-        let (memory, _, later) = summarizing(&store, texts(&["short"]));
-        let memory = memory.with_window(Window::Messages(8));
-        let work = (0..6).map(|nth: u32| Answer::from_calls([(nth.to_string().as_str(), "f", "{}")]));
-        let answers = texts(&["a", "b", "c", "d"]).into_iter().chain(work).chain(texts(&["done", "e"]));
-        let (client, model) = client(&memory, place, answers);
-        for user in ["1", "2", "3", "4"] {
-            ask(&client, user).await.unwrap();
-        }
-        assert_eq!(later.run().await, 1);
-        ask(&client, "go").await.unwrap();
-        ask(&client, "5").await.unwrap();
-        let summary = "s:Summary of the conversation so far:\nshort";
-        assert_eq!(sent(&model, 11), format!("s:S {summary} u:3 a:c u:4 a:d u:go a:done u:5"), "{place:?}");
-    }
 }
 
 #[tokio::test]

@@ -3,16 +3,16 @@
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use advisor_core::{ChatClient, Spawner, TurnId};
+use advisor_core::{ChatClient, Spawner};
 use advisor_testkit::{Answer, ScriptedModel};
-use chat_memory_advisor::{ChatMemoryAdvisor, ForkPoint, Summarizer, TurnPage, Window};
+use chat_memory_advisor::{ChatMemoryAdvisor, Summarizer, TurnPage, Window};
 use conversation_store::EntryId;
 
-use crate::store::TestStore;
+use crate::store::{TestStore, Watched, test_store};
 use crate::support::{ask, key, plain, read_until, turn, words};
 
 fn memory() -> (ChatMemoryAdvisor, TestStore) {
-    let store = TestStore::default();
+    let store = test_store();
     (ChatMemoryAdvisor::new(store.clone()), store)
 }
 
@@ -51,7 +51,8 @@ async fn window_and_summary_hide_no_turn() {
     let (memory, _) = memory();
     let summaries = ChatClient::builder(ScriptedModel::new([Answer::from_text("They counted.")]));
     let spawner = Spawner::tokio(tokio::runtime::Handle::current());
-    let summarizer = Summarizer::new(summaries.build().unwrap(), spawner).with_after(2).with_keep(1);
+    let mut summarizer = Summarizer::new(summaries.build().unwrap(), spawner);
+    (summarizer.after, summarizer.keep) = (2, 1);
     let windowed = memory.clone().with_window(Window::Messages(2));
     let summarizing = memory.clone().with_window(Window::Messages(2)).with_summaries(summarizer);
     let (client, _) = plain(&summarizing, answers(4));
@@ -83,25 +84,6 @@ async fn dropped_turn_is_on_newest_page() {
     let newest = page(&memory, None, 1).await;
     assert_eq!(shown(&newest), "u:2 a:so far [interrupted]");
     assert_eq!(shown(&page(&memory, newest.before, 1).await), "u:1 a:one");
-}
-
-#[tokio::test]
-async fn pages_stay_on_their_branch() {
-    let (memory, _) = memory();
-    let (client, _) = plain(&memory, answers(4));
-    for user in ["1", "2", "3"] {
-        ask(&client, user).await.unwrap();
-    }
-    let old = page(&memory, None, 1).await;
-    let second = page(&memory, old.before, 1).await.turns[0].turn.clone();
-    let edited = client.prompt().user("edited").conversation("c").turn(TurnId::new("edited").unwrap());
-    edited.extension(ForkPoint::Before(second)).call().await.unwrap();
-    let newest = page(&memory, None, 1).await;
-    assert_eq!(newest.turns[0].turn.as_str(), "edited");
-    assert_eq!(shown(&newest), "u:edited a:answer 4");
-    assert_eq!(shown(&page(&memory, newest.before, 9).await), "u:1 a:answer 1");
-    let older = page(&memory, old.before, 9).await;
-    assert_eq!(shown(&older), "u:1 a:answer 1 u:2 a:answer 2", "the pages of the old branch go on");
 }
 
 #[tokio::test]

@@ -1,8 +1,8 @@
 //! Turns that end well.
 
 use advisor_core::{
-    AdvisorChain, ChatClient, ChatRequest, ConversationKey, ErrorKind, FinishReason, Message, Phase, Record,
-    Step, ToolCall, ToolResult, TurnEnd, TurnId, from_fn,
+    AdvisorChain, ChatClient, ChatRequest, ConversationKey, ErrorKind, FinishReason, Message, Phase,
+    ToolCall, ToolResult, TurnId, from_fn,
 };
 use advisor_testkit::validate_transcript;
 use advisor_testkit::{Answer, Gate, ScriptedModel};
@@ -10,13 +10,13 @@ use chat_memory_advisor::{ChatMemoryAdvisor, OnBusy, Window};
 use conversation_store::{ConversationStore, InMemoryStore, ReadRange};
 use futures::StreamExt;
 
-use crate::store::TestStore;
-use crate::support::{Rounds, ask, builder, client, key, log_words, plain, read_until, sent, turn, words};
+use crate::store::{TestStore, Watched, test_store};
+use crate::support::{ask, builder, client, key, log_words, plain, read_until, sent, turn, words};
 
 const MESSAGE_LEFT_OUT: &str = "[this message is left out here: there is no room for it]";
 
 fn memory() -> (ChatMemoryAdvisor, TestStore) {
-    let store = TestStore::default();
+    let store = test_store();
     (ChatMemoryAdvisor::new(store.clone()), store)
 }
 
@@ -34,7 +34,7 @@ async fn a_plain_turn_is_stored_in_two_appends() {
 
 #[tokio::test]
 async fn law_m2_the_request_is_system_and_the_view() {
-    let store = TestStore::default();
+    let store = test_store();
     let memory = ChatMemoryAdvisor::new(store.clone()).with_window(Window::Messages(3));
     let (client, model) = plain(&memory, ["one", "two", "three"].map(Answer::from_text));
     for user in ["1", "2", "3"] {
@@ -136,25 +136,6 @@ async fn queued_turns_of_busy_conversation_see_earlier_answers() {
 }
 
 #[tokio::test]
-async fn conversation_is_free_after_error_or_drop() {
-    let (memory, _) = memory();
-    let broken = || advisor_core::Error::new(ErrorKind::Connection, "broken");
-    let answers = [
-        Answer::refused(broken()),
-        Answer::new().text("a").error(broken()),
-        Answer::new().text("b").hang(),
-        Answer::from_text("fine"),
-    ];
-    let (client, _) = plain(&memory, answers);
-    assert_eq!(ask(&client, "1").await.unwrap_err().kind(), ErrorKind::Connection);
-    assert_eq!(ask(&client, "2").await.unwrap_err().kind(), ErrorKind::Connection);
-    let mut dropped = turn(&client, "3");
-    read_until(&mut dropped, "b").await;
-    drop(dropped);
-    assert_eq!(ask(&client, "4").await.unwrap(), "fine");
-}
-
-#[tokio::test]
 async fn ephemeral_and_system_messages_are_sent_not_stored() {
     let (memory, store) = memory();
     let model = ScriptedModel::new(["one", "two"].map(Answer::from_text));
@@ -200,33 +181,6 @@ async fn turn_needs_conversation_and_unused_id() {
 }
 
 #[tokio::test]
-async fn caller_may_answer_calls_in_next_turn() {
-    let asking = || Answer::from_calls([("1", "f", "{}"), ("2", "f", "{}")]);
-    let result = |id: &str| Message::tool(ToolResult::new(&ToolCall::new(id, "f", ""), vec!["ok".into()]));
-    for (results, view) in [
-        (vec![result("2"), result("1")], "s:S u:go a(1,2) r1 r2"),
-        (vec![result("2")], "s:S u:go a(1,2) r1! r2"),
-        (vec![result("1"), Message::user("and?")], "s:S u:go a(1,2) r1 r2! u:and?"),
-        (
-            vec![Message::user("never mind")],
-            "s:S u:go a(1,2) r1! r2! a:[the conversation went on without these results] u:never mind",
-        ),
-    ] {
-        let (memory, store) = memory();
-        let model = ScriptedModel::new([asking(), Answer::from_text("done"), Answer::from_text("more")]);
-        let rounds = Rounds { end_client_side: true, ..Rounds::default() };
-        let client = builder(&memory, Phase::Round, &model).advisor(rounds).build().unwrap();
-        ask(&client, "go").await.unwrap();
-        client.prompt().messages(results).conversation("c").call().await.unwrap();
-        assert_eq!(sent(&model, 1), view);
-        ask(&client, "next").await.unwrap();
-        assert_eq!(sent(&model, 2), format!("{view} a:done u:next"), "and so it stays");
-        let log = store.log(&key()).await;
-        assert!(log.iter().map(|entry| entry.seq).eq(1..=log.len() as u64));
-    }
-}
-
-#[tokio::test]
 async fn without_a_loop_all_calls_are_the_callers() {
     let (memory, store) = memory();
     let (client, model) = plain(&memory, [Answer::from_calls([("1", "f", "{}")]), Answer::from_text("done")]);
@@ -236,33 +190,6 @@ async fn without_a_loop_all_calls_are_the_callers() {
     assert_eq!(sent(&model, 1), "s:S u:go a(1) r1");
     assert_eq!(words(&memory.transcript(&key()).await.unwrap()), "u:go a(1) r1 a:done");
     assert!(store.log(&key()).await.iter().map(|entry| entry.seq).eq(1..=6));
-}
-
-#[tokio::test]
-async fn calls_are_found_however_small_the_window_is() {
-    let memory = ChatMemoryAdvisor::new(InMemoryStore::new()).with_window(Window::Messages(1));
-    let (client, model) = plain(&memory, [Answer::from_calls([("1", "f", "{}")]), Answer::from_text("done")]);
-    let first = turn(&client, "go");
-    let shared = std::sync::Arc::clone(first.turn());
-    first.call().await.unwrap();
-    let client_side_end = Step::End(TurnEnd::Completed(FinishReason::ToolCalls));
-    shared.record(&Record::new(1, client_side_end, Vec::new())).await.unwrap();
-    let result = Message::tool(ToolResult::new(&ToolCall::new("1", "f", ""), vec!["ok".into()]));
-    client.prompt().messages([result]).conversation("c").call().await.unwrap();
-    assert_eq!(sent(&model, 1), "s:S u:go a(1) r1");
-}
-
-#[tokio::test]
-async fn stray_result_is_refused_and_conversation_continues() {
-    let (memory, store) = memory();
-    let (client, model) = plain(&memory, [Answer::from_text("one"), Answer::from_text("two")]);
-    ask(&client, "1").await.unwrap();
-    let stray = Message::tool(ToolResult::new(&ToolCall::new("9", "f", ""), vec!["ok".into()]));
-    let refused = client.prompt().messages([stray]).conversation("c").call().await.unwrap_err();
-    assert_eq!(refused.kind(), ErrorKind::Configuration);
-    ask(&client, "2").await.unwrap();
-    assert_eq!(sent(&model, 1), "s:S u:1 a:one u:2");
-    assert_eq!(store.appended().len(), 4);
 }
 
 #[tokio::test]

@@ -123,27 +123,6 @@ async fn interrupting_turn_waits_for_its_own_run() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn last_turn_replaces_all_earlier_turns() {
-    let setting = setting();
-    let [a, b, c] = ["a", "b", "c"].map(|name| setting.lease(name));
-    let running = a.try_lock().unwrap();
-    let mut second = Box::pin(b.lock_ahead());
-    let mut last = Box::pin(c.lock_ahead());
-    assert!(poll!(&mut second).is_pending() && poll!(&mut last).is_pending());
-    assert!(is_interrupted(&a), "the first turn is interrupted");
-    running.release();
-    let second = second.now_or_never().unwrap();
-    assert!(!is_interrupted(&b));
-    assert!(poll!(&mut last).is_pending());
-    assert!(is_interrupted(&b), "and so is the second");
-    // Its stream is not polled, so it does not end by itself.
-    let last = last.await;
-    assert!(second.is_lost() && running.is_lost() && !last.is_lost());
-    drop((running, second, last));
-    assert_eq!(setting.registry.conversations.len(), 0);
-}
-
-#[tokio::test(start_paused = true)]
 async fn interrupting_turn_passes_waiting_turns() {
     let setting = setting();
     let running = setting.try_lock("a").unwrap();

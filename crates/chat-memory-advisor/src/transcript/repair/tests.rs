@@ -18,19 +18,6 @@ fn repaired(turns: &[(&str, Vec<EntryKind>)]) -> String {
     words(&messages)
 }
 
-#[test]
-fn a_complete_turn_stays_as_it_is() {
-    let turn = vec![
-        user("u").into(),
-        calls(&["1", "2"]).into(),
-        result("1").into(),
-        result("2").into(),
-        answer("a").into(),
-        completed(),
-    ];
-    assert_eq!(repaired(&[("t", turn)]), "u:u a(1,2) r1 r2 a:a");
-}
-
 /// Its content is left out, too.
 #[test]
 fn refused_turn_has_no_answer_and_was_not_interrupted() {
@@ -161,23 +148,6 @@ fn closed_client_side_calls_keep_their_stored_results() {
         (OUTCOME_UNKNOWN.into(), CONTINUED_WITHOUT_RESULTS.into()),
         "as an older version told"
     );
-}
-
-#[test]
-fn starts_are_no_messages() {
-    let with = vec![
-        user("u").into(),
-        calls(&["1", "2"]).into(),
-        started(1, 0, "1"),
-        started(1, 1, "2"),
-        result("1").into(),
-        result("2").into(),
-        answer("a").into(),
-        completed(),
-    ];
-    assert_eq!(repaired(&[("t", with)]), "u:u a(1,2) r1 r2 a:a");
-    let cut = vec![user("u").into(), calls(&["1"]).into(), started(1, 0, "1"), interrupted("")];
-    assert_eq!(repaired(&[("t", cut)]), "u:u a(1) r1! a:[interrupted]");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use conversation_store::EntryKind;
 
 pub(crate) fn summarizer(after: usize, keep: usize) -> Summarizer {
     let client = ChatClient::builder(ScriptedModel::new([])).build().unwrap();
-    Summarizer::new(client, Spawner::new(drop)).with_after(after).with_keep(keep)
+    Summarizer { after, keep, ..Summarizer::new(client, Spawner::new(drop)) }
 }
 
 fn plain(name: &'static str) -> (&'static str, Vec<EntryKind>) {
@@ -85,7 +85,7 @@ async fn refusal_of_the_model_is_no_summary() {
     let refusal = Delta::from(DeltaKind::Refusal("I cannot help.".into()));
     let model = ScriptedModel::new([Answer::new().delta(refusal).finish(FinishReason::Stop)]);
     let client = ChatClient::builder(model).build().unwrap();
-    let summarizer = Summarizer::new(client, Spawner::new(drop)).with_after(1).with_keep(1);
+    let summarizer = Summarizer { client, ..summarizer(1, 1) };
     assert_eq!(summarizer.summarize(&log(&[plain("a"), plain("b")])).await.unwrap(), None);
 }
 
@@ -94,7 +94,7 @@ async fn instructions_are_the_system_message_and_longest_summary_is_kept() {
     let longest = "x".repeat(LONGEST_SUMMARY);
     let model = ScriptedModel::new([Answer::from_text(longest.clone())]);
     let client = ChatClient::builder(model.clone()).build().unwrap();
-    let summarizer = Summarizer::new(client, Spawner::new(drop)).with_after(1).with_keep(1);
+    let summarizer = Summarizer { client, ..summarizer(1, 1) };
     let turns = log(&[plain("a"), plain("b")]);
     let summary = summarizer.summarize(&turns).await.unwrap().unwrap();
     assert_eq!(summary.text.as_str(), longest);

@@ -65,16 +65,6 @@ fn results_follow_calls_in_order_and_strays_drop() {
 }
 
 #[test]
-fn call_id_may_repeat_in_another_round() {
-    let mut prompt = prompt_of(Vec::new(), vec![user("u")]);
-    for _ in 0..2 {
-        add(&mut prompt, &[calls(&["0"])]);
-        assert_eq!(add(&mut prompt, &[result("0")]).0, "r0");
-    }
-    assert_eq!(words(&prompt.messages(Vec::new())), "u:u a(0) r0 a(0) r0");
-}
-
-#[test]
 fn open_calls_are_answered_before_other_messages() {
     let mut prompt = prompt_of(Vec::new(), vec![user("u")]);
     add(&mut prompt, &[calls(&["1", "2"])]);

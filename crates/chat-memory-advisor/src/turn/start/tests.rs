@@ -3,19 +3,19 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use advisor_core::{CallKey, ConversationKey, ErrorKind, TurnEnd, async_trait};
-use conversation_store::{ConversationStore, InMemoryStore, Page, ReadRange};
+use advisor_core::{CallKey, ErrorKind, TurnEnd, async_trait};
+use conversation_store::ReadRange;
 use proptest::prelude::*;
 
 use super::*;
 use crate::tests::{
-    answer, any_log, calls, client_side_end, completed, log, ordinary_log, plan_start, result, rolled_back,
-    started, stored, turn, turn_memory, user, wait_for, words,
+    answer, any_log, calls, client_side_end, completed, log, plan_start, result, started, stored, turn,
+    turn_memory, user, wait_for, words,
 };
 use crate::transcript::summary::tests::summarizer;
-use crate::transcript::texts::{CONTINUED_WITHOUT_RESULTS, MESSAGE_LEFT_OUT, NOT_RUN};
+use crate::transcript::texts::{CONTINUED_WITHOUT_RESULTS, NOT_RUN};
 use crate::{INTERRUPTED, Window, repair};
-use advisor_testkit::validate_transcript;
+use advisor_testkit::{Around, Asked, StoreAround, Work, validate_transcript};
 
 fn planned(log: &[Entry], said: &[Message], unfinished: &[UnfinishedTurn]) -> Result<StartPlan> {
     plan_in(Window::All, log, said, unfinished)
@@ -131,23 +131,6 @@ fn dead_turn_is_closed_with_known_shown_text() {
 }
 
 #[test]
-fn text_of_stored_answer_is_not_repeated() {
-    let said = Message::assistant("Let me look.");
-    let end = TurnEnd::Interrupted { partial: "Let me look.".into() };
-    let unfinished = [UnfinishedTurn {
-        end,
-        ..UnfinishedTurn::new(turn("t"), Version::new(1), vec![said.clone().into()])
-    }];
-    let lost = log(&[("t", vec![user("u").into()])]);
-    let plan = planned(&lost, &[user("v")], &unfinished).unwrap();
-    assert_eq!(written(&plan), "t:cut(Let me look.) new:u:v");
-    let stored = log(&[("t", vec![user("u").into(), said.into()])]);
-    let plan = planned(&stored, &[user("v")], &unfinished).unwrap();
-    assert_eq!(written(&plan), "t:cut() new:u:v");
-    assert_eq!(words(&plan.messages()), "u:u a:Let me look. u:v");
-}
-
-#[test]
 fn input_may_answer_calls_of_previous_turn() {
     let asking = |end: Option<EntryKind>| {
         let kinds = [EntryKind::from(user("u")), calls(&["1", "2"]).into()].into_iter().chain(end).collect();
@@ -204,34 +187,6 @@ fn result_for_unknown_call_is_refused() {
     }
     let own = [user("v"), calls(&["9"]), result("9"), user("w")];
     assert_eq!(words(&planned(&[], &own, &[]).unwrap().messages()), "u:v a(9) r9 u:w");
-}
-
-#[test]
-fn stopped_turn_resumes_where_it_stopped() {
-    let before = ("t", vec![user("u").into(), answer("a").into(), completed()]);
-    let own = |kinds: Vec<EntryKind>| log(&[before.clone(), ("new", kinds)]);
-    let same = planned(&own(vec![user("v").into()]), &[user("v")], &[]).unwrap();
-    assert_eq!((written(&same).as_str(), same.version), ("", Version::new(4)));
-    assert_eq!(words(&same.messages()), "u:u a:a u:v");
-    let cut = || EntryKind::TurnEnded(TurnEnd::Interrupted { partial: "so f".into() });
-    for kinds in [
-        vec![user("v").into(), cut()],
-        vec![user("v").into(), calls(&["1"]).into(), result("1").into()],
-        vec![user("v").into(), calls(&["1"]).into(), result("1").into(), cut()],
-    ] {
-        let again = planned(&own(kinds.clone()), &[user("v")], &[]).unwrap();
-        let tail = if kinds.len() > 2 { " a(1) r1" } else { "" };
-        assert_eq!((written(&again).as_str(), again.earlier_run.is_some()), ("", true));
-        assert_eq!(words(&again.messages()), format!("u:u a:a u:v{tail}"), "what had been shown is void");
-    }
-    let open = planned(
-        &own(vec![user("v").into(), calls(&["1", "2"]).into(), result("2").into()]),
-        &[user("v")],
-        &[],
-    );
-    let open = open.unwrap();
-    assert_eq!(written(&open), "new:r1!");
-    assert_eq!(words(&open.messages()), "u:u a:a u:v a(1,2) r1! r2", "its tools do not run again");
 }
 
 #[test]
@@ -292,25 +247,6 @@ fn turn_id_reused_for_other_input_is_refused() {
 }
 
 #[test]
-fn window_drops_oldest_turns_but_keeps_linked_messages() {
-    let plain = |name| (name, vec![user("u").into(), answer(name).into(), completed()]);
-    let log3 = log(&[plain("a"), plain("b"), plain("c")]);
-    let sent = |count| words(&plan_in(Window::Messages(count), &log3, &[user("v")], &[]).unwrap().messages());
-    assert_eq!(sent(0), "u:v");
-    assert_eq!(sent(1), "u:v");
-    let left_out = format!("u:{MESSAGE_LEFT_OUT} a:c u:v");
-    assert_eq!(sent(2), left_out, "there is room for the last answer, and for nothing else");
-    assert_eq!(sent(3), "u:u a:c u:v");
-    assert_eq!(sent(6), "u:u a:b u:u a:c u:v");
-    assert_eq!(sent(7), "u:u a:a u:u a:b u:u a:c u:v");
-
-    let asking = ("ask", vec![user("u").into(), calls(&["1"]).into(), client_side_end()]);
-    let asked = log(&[plain("a"), asking]);
-    let plan = plan_in(Window::Messages(1), &asked, &[result("1")], &[]).unwrap();
-    assert_eq!(words(&plan.messages()), "u:u a(1) r1", "a call and its result never part");
-}
-
-#[test]
 fn beginning_writes_after_entries_closing_previous_turn() {
     let open = log(&[("t", vec![user("u").into()])]);
     let plan = planned(&open, &[user("v")], &[]).unwrap();
@@ -319,86 +255,6 @@ fn beginning_writes_after_entries_closing_previous_turn() {
         (unfinished.known, unfinished.unsure.len(), unfinished.until),
         (Some(Version::new(1)), 1, Some(Version::new(3)))
     );
-}
-
-#[test]
-fn answer_stays_with_turn_that_made_its_calls() {
-    let asking = ("ask", vec![user("u").into(), calls(&["1"]).into(), client_side_end()]);
-    let undone = ("undone", vec![user("no").into(), rolled_back()]);
-    let sent = |first: Message, count| {
-        let later = if first.role() == Role::Tool { "ok" } else { "fine" };
-        let bring = vec![first.into(), result("1").into(), answer(later).into(), completed()];
-        let all = log(&[asking.clone(), undone.clone(), ("bring", bring)]);
-        words(&plan_in(Window::Messages(count), &all, &[user("v")], &[]).unwrap().messages())
-    };
-    assert_eq!(sent(result("1"), 3), "u:u a:ok u:v", "with an undone turn in between");
-    assert_eq!(
-        sent(user("by the way"), 3),
-        "u:by the way a:fine u:v",
-        "with something said before the result"
-    );
-    assert_eq!(sent(result("1"), 5), "u:u a(1) r1 a:ok u:v");
-}
-
-/// Returns the plan of a turn with the input `v`, when only the last `entries` entries before it are read.
-fn plan_seeing(entries: usize, log: &[Entry]) -> StartPlan {
-    let seen = past(log, ReadRange::LastEntries(entries), &[]);
-    match StartPlan::plan(&turn("new"), vec![user("v")], seen, &Window::All.into()).unwrap() {
-        StartOutcome::Asking(plan) => plan,
-        StartOutcome::Answered(answer) => panic!("answered: {answer:?}"),
-    }
-}
-
-#[test]
-fn turn_with_unread_beginning_is_left_out() {
-    let long: Vec<EntryKind> = (0..4).flat_map(|_| [calls(&["1"]).into(), result("1").into()]).collect();
-    let turn = |name, end: Option<EntryKind>| {
-        (name, [EntryKind::from(user(name))].into_iter().chain(long.clone()).chain(end).collect::<Vec<_>>())
-    };
-    let ended = log(&[turn("a", Some(completed())), turn("b", Some(completed()))]);
-    assert_eq!(words(&plan_seeing(9, &ended).messages()), "u:v");
-    let asking = [calls(&["2"]).into(), client_side_end()];
-    let asking = turn("a", None).1.into_iter().chain(asking).collect();
-    let answering = vec![result("2").into(), answer("x").into(), completed()];
-    let joined = log(&[
-        ("a", asking),
-        ("b", answering),
-        ("c", vec![user("w").into(), answer("y").into(), completed()]),
-    ]);
-    assert_eq!(
-        words(&plan_seeing(12, &joined).messages()),
-        "u:w a:y u:v",
-        "what answers its calls goes with it"
-    );
-    let asking = ("a", vec![user("u").into(), calls(&["1"]).into(), client_side_end()]);
-    let parted = log(&[asking, ("b", vec![result("1").into(), answer("x").into()])]);
-    let plan = plan_seeing(4, &parted);
-    assert_eq!(words(&plan.messages()), "u:v", "an open turn, too, goes with the calls that it answers");
-    assert_eq!(written(&plan), "b:cut() new:u:v");
-    let open = log(&[turn("a", Some(completed())), turn("b", None)]);
-    for (window, seen) in [(Window::Messages(1), 2), (Window::Messages(0), 0)] {
-        let plan = plan_in(window, &open, &[user("v")], &[]).unwrap();
-        assert_eq!(written(&plan), "b:cut() new:u:v", "an open turn is closed, also out of sight");
-        assert_eq!(written(&plan_seeing(seen, &open)), "b:cut() new:u:v");
-    }
-}
-
-#[test]
-fn only_a_bounded_turn_without_summaries_reads_on() {
-    let all = log(&[("a", vec![user("u").into(), completed()]), ("b", vec![user("v").into(), completed()])]);
-    let part = Snapshot::from_log(&all, ReadRange::LastEntries(2));
-    let bounded = || Measure { on_overflow: OnOverflow::Refuse, ..Window::Messages(1).into() };
-    assert_eq!(StartPlan::read_for_later(&part, &bounded()), Some(2));
-    assert_eq!(
-        StartPlan::read_for_later(&part, &Window::Messages(1).into()),
-        None,
-        "the turn is not bounded"
-    );
-    assert_eq!(StartPlan::read_for_later(&Snapshot::from_log(&all, ReadRange::All), &bounded()), None);
-    let model = advisor_testkit::ScriptedModel::new([]);
-    let client = advisor_core::ChatClient::builder(model).build().unwrap();
-    let summarizer = Some(crate::Summarizer::new(client, advisor_core::Spawner::new(drop)));
-    assert_eq!(StartPlan::read_for_later(&part, &Measure { summarizer, ..bounded() }), None);
 }
 
 #[test]
@@ -418,34 +274,25 @@ fn read_by(
     said: &[Message],
     unfinished: &[UnfinishedTurn],
 ) -> usize {
-    struct Counting(InMemoryStore, AtomicUsize);
+    #[derive(Default)]
+    struct Counting(AtomicUsize);
     #[async_trait]
-    impl ConversationStore for Counting {
-        async fn load(&self, key: &ConversationKey, range: ReadRange) -> Result<Snapshot, StoreError> {
-            let snapshot = self.0.load(key, range).await?;
-            self.1.store(snapshot.entries.len(), Ordering::Relaxed);
-            Ok(snapshot)
+    impl Around for Counting {
+        async fn around(&self, _: Asked<'_>, work: Work<'_>) -> Result<Option<Version>, StoreError> {
+            work.await
         }
-        async fn read(&self, _: &ConversationKey, _: EntryId, _: usize) -> Result<Vec<Entry>, StoreError> {
-            unreachable!("nothing is searched")
-        }
-        async fn append(&self, _: &ConversationKey, _: Version, _: Batch) -> Result<Version, StoreError> {
-            unreachable!("nothing is written")
-        }
-        async fn delete(&self, _: &ConversationKey) -> Result<(), StoreError> {
-            unreachable!("nothing is deleted")
-        }
-        async fn list(&self, _: &Page) -> Result<Vec<ConversationKey>, StoreError> {
-            unreachable!("nothing is listed")
+
+        fn show(&self, snapshot: &mut Snapshot) {
+            self.0.store(snapshot.entries.len(), Ordering::Relaxed);
         }
     }
-    let store = Arc::new(Counting(stored(log), AtomicUsize::new(0)));
-    let memory = turn_memory(Arc::clone(&store), name, measure).0;
+    let store = StoreAround::with(Arc::new(stored(log)), Counting::default());
+    let memory = turn_memory(store.clone(), name, measure).0;
     for turn in unfinished {
         memory.registry.register(&memory.key, turn.clone());
     }
     drop(wait_for(Start::new(&memory, said).read()));
-    store.1.load(Ordering::Relaxed)
+    store.around.0.load(Ordering::Relaxed)
 }
 
 /// A turn of three entries.
@@ -453,36 +300,8 @@ fn plain(name: &'static str) -> (&'static str, Vec<EntryKind>) {
     (name, vec![user(name).into(), answer("ok").into(), completed()])
 }
 
-/// Creates a window of tokens that counts each message as two.
-fn tokens(limit: usize) -> Measure {
-    Measure { counter: Arc::new(|_: &Message| 2_usize), ..Window::Tokens(limit).into() }
-}
-
 const MANY: [&str; 20] =
     ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p", "q", "r", "s", "t"];
-
-#[test]
-fn a_start_reads_until_the_window_is_full() {
-    let log = log(&MANY.map(plain));
-    for (measure, read) in [
-        (Window::All.into(), 60),
-        (Window::Turns(3).into(), 9),
-        (Window::Messages(4).into(), 8),
-        (tokens(20), 48),
-        (tokens(66), 60),
-    ] {
-        assert_eq!(read_by("new", measure, &log, &[user("x")], &[]), read);
-    }
-}
-
-#[test]
-fn refused_turn_reads_no_more() {
-    let log = log(&MANY.map(plain));
-    for name in ["a", "t", "new"] {
-        let measure = Measure { on_overflow: OnOverflow::Refuse, ..tokens(1) };
-        assert_eq!(read_by(name, measure, &log, &[user(name)], &[]), 48);
-    }
-}
 
 #[test]
 fn law_m7_unwritten_text_of_dropped_turn_takes_room() {
@@ -562,15 +381,6 @@ proptest! {
         let mut told = repair(&with(&log, &plan));
         prop_assert_eq!(told.pop().unwrap().text(), INTERRUPTED);
         prop_assert_eq!(told, plan.messages());
-    }
-
-    #[test]
-    fn view_covers_everything_window_can_hold(log in ordinary_log(), count in 0..16_usize) {
-        let window = Window::Messages(count);
-        let from_view = plan_in(window, &log, &[user("v")], &[]).unwrap();
-        let from_all = StartPlan::plan(&turn("new"), vec![user("v")], past(&log, ReadRange::All, &[]), &window.into());
-        let StartOutcome::Asking(from_all) = from_all.unwrap() else { panic!("the turn is new") };
-        prop_assert_eq!(words(&from_view.messages()), words(&from_all.messages()));
     }
 
     #[test]

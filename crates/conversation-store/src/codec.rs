@@ -234,28 +234,6 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_survives_a_round_trip() {
-        let call = ToolCall::new("c1", "f", "{\"a\":");
-        round_trip(EntryKind::Message(Message::user("a\u{0}\u{1F980}")));
-        round_trip(EntryKind::Message(Message::assistant_blocks(vec![
-            Block::text("t"),
-            Block::from(call.clone()),
-        ])));
-        round_trip(EntryKind::Message(Message::tool(ToolResult::error(&call, "no"))));
-        let key = CallKey::new(TurnId::new("t").unwrap(), 3, 1);
-        round_trip(EntryKind::CallStarted(CallStart::new(key.clone(), "c1")));
-        round_trip(EntryKind::CallPending(PendingCall { key, definition: "0a".into() }));
-        round_trip(EntryKind::Summary("short".into()));
-        round_trip(EntryKind::Corrupt(b"half an en".into()));
-        round_trip(EntryKind::Corrupt(vec![0xFF, 0, 0xFE]));
-        round_trip(EntryKind::TurnEnded(TurnEnd::Completed(FinishReason::Other("odd".into()))));
-        round_trip(EntryKind::TurnEnded(TurnEnd::Failed { partial: "a".into() }));
-        round_trip(EntryKind::TurnEnded(TurnEnd::Refused));
-        round_trip(EntryKind::TurnEnded(TurnEnd::Interrupted { partial: "".into() }));
-        round_trip(EntryKind::TurnEnded(TurnEnd::RolledBack));
-    }
-
-    #[test]
     fn end_of_turn_keeps_its_stored_form() {
         let other = FinishReason::Other("odd".into());
         for (end, form) in [

@@ -97,6 +97,23 @@ pub async fn a_released_lease_can_be_renewed(store: Store) {
     assert!(matches!(renewed, Err(StoreError::Fenced)), "{renewed:?}");
 }
 
+/// A lease may be for ever, and a token that was never issued takes over, renews and releases nothing.
+pub async fn extreme_tokens_and_durations_are_exact(store: Store) {
+    let Some(leases) = store.leases() else { return };
+    let (key, strange) = (new_key(), FencingToken::new(u64::MAX));
+    let token = leases.acquire(&key, &turn("a"), Duration::MAX, None, false).await.unwrap();
+    match leases.acquire(&key, &turn("b"), HOUR, Some(strange), false).await {
+        Err(StoreError::Locked { token: held, remaining, .. }) => {
+            assert!(held == token && remaining > 24 * HOUR, "{held:?}: {remaining:?}");
+        }
+        other => panic!("{other:?}"),
+    }
+    let renewed = leases.renew(&key, strange, HOUR).await;
+    assert!(matches!(renewed, Err(StoreError::Fenced)), "{renewed:?}");
+    leases.release(&key, strange).await.unwrap();
+    assert_locked_by("a", &leases.acquire(&key, &turn("b"), HOUR, None, false).await);
+}
+
 /// A lease creates no conversation, and outlives the deletion of one.
 pub async fn a_held_conversation_need_not_exist(store: Store) {
     let Some(leases) = store.leases() else { return };

@@ -27,7 +27,7 @@
 //! | damage stays where it is | [`a_damaged_entry_harms_no_other`], [`batch_is_recognized_by_its_content`] |
 //! | a dropped append is applied whole, or never | [`dropped_append_is_applied_completely_or_never`] |
 //! | deletion, isolation, lists | [`nothing_of_a_deleted_conversation_returns`], [`a_deletion_is_never_read_partially`], [`keys_of_all_sorts_share_nothing`], [`list_is_paged_in_order`] |
-//! | one turn holds a conversation, for its time | [`a_conversation_is_held_by_one_turn`], [`a_lease_ends_with_its_time`], [`a_held_conversation_need_not_exist`] |
+//! | one turn holds a conversation, for its time | [`a_conversation_is_held_by_one_turn`], [`a_lease_ends_with_its_time`], [`a_held_conversation_need_not_exist`], [`extreme_tokens_and_durations_are_exact`] |
 //! | a lease is valid until it passes on | [`an_expired_lease_is_valid_until_it_passes_on`], [`a_released_lease_can_be_renewed`], [`a_lease_takes_the_place_of_another`] |
 //! | waiting turns have an order | [`waiting_turns_get_the_lease_in_order`], [`a_place_in_the_queue_ends_with_its_time`], [`a_takeover_passes_waiting_turns`], [`a_takeover_passes_no_turn_that_waited_long`] |
 //!
@@ -63,8 +63,10 @@ mod shared_data;
 use std::sync::Arc;
 use std::time::Duration;
 
-use advisor_core::{ConversationKey, Message, TurnId};
-use conversation_store::{Batch, BatchKey, ConversationStore, Entry, EntryKind, NewEntry};
+use advisor_core::{ConversationKey, FinishReason, Message, TurnEnd, TurnId};
+use conversation_store::{
+    Batch, BatchKey, ConversationStore, Entry, EntryId, EntryKind, NewEntry, ReadRange, Version,
+};
 use tokio::time::timeout;
 
 pub use appends::*;
@@ -124,6 +126,7 @@ macro_rules! store_conformance {
             an_expired_lease_is_valid_until_it_passes_on
             a_released_lease_can_be_renewed
             a_held_conversation_need_not_exist
+            extreme_tokens_and_durations_are_exact
             an_issued_token_outlives_a_deletion
             one_concurrent_request_gets_the_lease
             waiting_turns_get_the_lease_in_order
@@ -172,10 +175,52 @@ pub async fn law_m3(store: Store) {
     versions_have_no_gaps_under_eight_writers(store).await;
 }
 
-fn said(turn: &str, round: u32, texts: &[&str]) -> Batch {
+/// Creates a batch of user messages, one entry per text.
+#[must_use]
+pub fn said(turn: &str, round: u32, texts: &[&str]) -> Batch {
     let turn = TurnId::new(turn).unwrap();
     let entry = |text: &&str| NewEntry::new(turn.clone(), EntryKind::Message(Message::user(*text)));
     Batch::new(BatchKey::new(turn.clone(), round, "said"), texts.iter().map(entry).collect())
+}
+
+/// Creates a batch that ends a turn.
+#[must_use]
+pub fn ended(turn: &str, round: u32) -> Batch {
+    let turn = TurnId::new(turn).unwrap();
+    let end = EntryKind::TurnEnded(TurnEnd::Completed(FinishReason::Stop));
+    Batch::new(BatchKey::new(turn.clone(), round, "ended"), vec![NewEntry::new(turn, end)])
+}
+
+/// Writes a conversation of `entries` entries, to measure what reading its end costs: turns of three messages and an
+/// end, and a last turn of `last_turn` entries.
+pub async fn write_long(store: &dyn ConversationStore, key: &ConversationKey, entries: u32, last_turn: u32) {
+    let mut written = Vec::new();
+    for number in 0..(entries - last_turn) / 4 {
+        let turn = format!("t{number}");
+        written.extend(said(&turn, 0, &["a question", "an answer of some length", "thanks"]).entries);
+        written.extend(ended(&turn, 1).entries);
+    }
+    written.extend(said("last", 0, &vec!["x"; usize::try_from(last_turn - 1).unwrap()]).entries);
+    written.extend(ended("last", 1).entries);
+    let mut version = Version::EMPTY;
+    for (round, part) in (0..).zip(written.chunks(2_000)) {
+        let mut batch = said("writer", round, &[]);
+        batch.entries = part.to_vec();
+        version = store.append(key, version, batch).await.unwrap();
+    }
+    assert_eq!(version.as_u64(), u64::from(entries));
+}
+
+/// Forks a conversation `times` times, each time after the turn before the last one.
+pub async fn fork_near_the_end(store: &dyn ConversationStore, key: &ConversationKey, times: u32) {
+    for round in 0..times {
+        let read = store.load(key, ReadRange::LastTurns(2)).await.unwrap();
+        let before = read.entries.iter().position(|entry| entry.turn != read.entries[0].turn).unwrap();
+        let parent = EntryId::new(read.entries[before - 1].seq);
+        let mut batch = said(&format!("b{round}"), 0, &["again", "an answer"]).with_parent(parent);
+        batch.entries.extend(ended(&format!("b{round}"), 1).entries);
+        store.append(key, read.version, batch).await.unwrap();
+    }
 }
 
 fn texts(entries: &[Entry]) -> Vec<String> {

@@ -258,8 +258,9 @@ impl ConversationStore for Broken {
                 return Ok(version);
             }
             How::TakesWhatCannotBeRead => {
-                let unreadable =
-                    |new: &NewEntry| Batch::new(batch.key.clone(), vec![new.clone()]).written(usize::MAX).is_err();
+                let unreadable = |new: &NewEntry| {
+                    Batch::new(batch.key.clone(), vec![new.clone()]).written(usize::MAX).is_err()
+                };
                 for new in batch.entries.iter_mut().filter(|new| unreadable(new)) {
                     new.kind = EntryKind::Corrupt(serde_json::to_vec(&new.kind).unwrap());
                 }

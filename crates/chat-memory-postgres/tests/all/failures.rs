@@ -1,8 +1,6 @@
 //! Tests of failures and their errors.
 
-use std::future::poll_fn;
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::Duration;
 
 use advisor_conformance::crash::next_turns_are_valid;
@@ -267,20 +265,5 @@ async fn out_of_range_limits_and_numbers_are_errors() {
     append(1, long).await.unwrap();
     let large = append(2, said("t", 2, &[&"x".repeat(64 << 20)])).await;
     assert!(matches!(large, Err(StoreError::TooLarge)), "{large:?}");
-    place.remove().await;
-}
-
-#[tokio::test]
-async fn nothing_is_sent_before_the_first_poll() {
-    let Some(place) = Place::new() else { return };
-    let store = place.store(1).await;
-    drop(store.append(&key("c"), Version::EMPTY, said("t", 0, &["a"])));
-    let conversation = key("c");
-    let mut polled = store.append(&conversation, Version::EMPTY, said("t", 1, &["b"]));
-    poll_fn(|cx| Poll::Ready(polled.as_mut().poll(cx).is_ready())).await;
-    drop(polled);
-    let read = store.load(&conversation, ReadRange::All).await.unwrap();
-    assert!(read.entries.iter().all(|entry| entry.seq == 1) && read.entries.len() < 2);
-    assert!(read.entries.iter().all(|entry| entry.kind.as_message().unwrap().text() == "b"));
     place.remove().await;
 }

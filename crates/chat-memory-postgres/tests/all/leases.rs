@@ -36,37 +36,6 @@ async fn wait_for_a_lock<T: Debug>(
     }
 }
 
-async fn rows(place: &Place) -> i64 {
-    let count = place.sql("SELECT count(*) FROM {schema}.leases");
-    place.client().await.query_one(&count, &[]).await.unwrap().get(0)
-}
-
-#[tokio::test]
-async fn a_fence_outlives_its_lease_and_its_conversation() {
-    let Some(place) = Place::new() else { return };
-    let store = place.store(1).await;
-    let leases = store.leases().unwrap();
-    let mut old = Vec::new();
-    for name in ["alone", "begun", "deleted"] {
-        let token = leases.acquire(&key(name), &turn(), HOUR, None, false).await.unwrap();
-        old.push((name, token));
-        let token = leases.acquire(&key(name), &turn(), HOUR, Some(token), false).await.unwrap();
-        if name != "alone" {
-            store.append(&key(name), Version::EMPTY, said("t", 0, &["x"]).with_token(token)).await.unwrap();
-        }
-    }
-    // A year later.
-    place.execute("UPDATE {schema}.leases SET held_until = held_until - interval '1 year'").await;
-    store.delete(&key("deleted")).await.unwrap();
-    leases.acquire(&key("other"), &turn(), HOUR, None, false).await.unwrap();
-    assert_eq!(rows(&place).await, 4);
-    for (name, token) in old {
-        let late = store.append(&key(name), Version::EMPTY, said("t", 9, &["y"]).with_token(token)).await;
-        assert!(matches!(late, Err(StoreError::Fenced)), "{name}: {late:?}");
-    }
-    place.remove().await;
-}
-
 #[tokio::test]
 async fn writer_is_refused_when_fence_passes_on() {
     let Some(place) = Place::new() else { return };
@@ -123,57 +92,5 @@ async fn granted_fence_exceeds_every_written_fence() {
     assert!(given > higher, "{given:?} is not above {higher:?}");
     let late = store.append(&key("c"), Version::new(1), said("t", 1, &["y"]).with_token(higher)).await;
     assert!(matches!(late, Err(StoreError::Fenced)), "{late:?}");
-    place.remove().await;
-}
-
-#[tokio::test]
-async fn a_refused_writer_makes_no_conversation() {
-    let Some(place) = Place::new() else { return };
-    let store = place.store(1).await;
-    let leases = store.leases().unwrap();
-    let old = leases.acquire(&key("c"), &turn(), HOUR, None, false).await.unwrap();
-    leases.acquire(&key("c"), &turn(), HOUR, Some(old), false).await.unwrap();
-    let late = store.append(&key("c"), Version::EMPTY, said("t", 0, &["x"]).with_token(old)).await;
-    assert!(matches!(late, Err(StoreError::Fenced)), "{late:?}");
-    let count = place.sql("SELECT count(*) FROM {schema}.conversations");
-    assert_eq!(place.client().await.query_one(&count, &[]).await.unwrap().get::<_, i64>(0), 0);
-    place.remove().await;
-}
-
-#[tokio::test]
-async fn extreme_fences_and_durations_are_handled_exactly() {
-    let Some(place) = Place::new() else { return };
-    let store = place.store(1).await;
-    let leases = store.leases().unwrap();
-    let token = leases.acquire(&key("c"), &turn(), Duration::MAX, None, false).await.unwrap();
-    match leases.acquire(&key("c"), &turn(), HOUR, Some(FencingToken::new(u64::MAX)), false).await {
-        Err(StoreError::Locked { token: held, remaining, .. }) => {
-            assert!(held == token && remaining > Duration::from_secs(364 * 24 * 3600), "{remaining:?}");
-        }
-        other => panic!("{other:?}"),
-    }
-    let renewed = leases.renew(&key("c"), FencingToken::new(u64::MAX), HOUR).await;
-    assert!(matches!(renewed, Err(StoreError::Fenced)), "{renewed:?}");
-    leases.release(&key("c"), FencingToken::new(u64::MAX)).await.unwrap();
-    assert!(leases.acquire(&key("c"), &turn(), HOUR, None, false).await.is_err());
-    place.remove().await;
-}
-
-#[tokio::test]
-async fn takeover_does_not_pass_a_turn_that_has_waited_for_long() {
-    let Some(place) = Place::new() else { return };
-    let store = place.store(1).await;
-    let leases = store.leases().unwrap();
-    let (other, third) = (TurnId::new("waits").unwrap(), TurnId::new("third").unwrap());
-    let held = leases.acquire(&key("c"), &turn(), HOUR, None, false).await.unwrap();
-    leases.acquire(&key("c"), &other, HOUR, None, true).await.unwrap_err();
-    let held = leases.acquire(&key("c"), &third, HOUR, Some(held), false).await.unwrap();
-    place.execute("UPDATE {schema}.waiting SET since = since - interval '10 seconds'").await;
-    let refused = leases.acquire(&key("c"), &turn(), HOUR, Some(held), true).await;
-    assert!(matches!(refused, Err(StoreError::Locked { .. })), "{refused:?}");
-    // A turn goes on with a lease of its own.
-    let held = leases.acquire(&key("c"), &third, HOUR, Some(held), false).await.unwrap();
-    leases.release(&key("c"), held).await.unwrap();
-    leases.acquire(&key("c"), &other, HOUR, None, true).await.unwrap();
     place.remove().await;
 }

@@ -1,9 +1,7 @@
 //! Tests of failures and their errors.
 
 use std::error::Error;
-use std::future::poll_fn;
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::Duration;
 
 use advisor_conformance::crash::next_turns_are_valid;
@@ -397,21 +395,6 @@ async fn deleted_conversation_leaves_its_fence_and_an_expiring_key() {
     }
     store.delete(&kept).await.unwrap();
     assert!(place.keys().await.iter().all(|key| key.ends_with(":void") || key.ends_with(":lease")));
-    place.remove().await;
-}
-
-#[tokio::test]
-async fn nothing_is_sent_before_the_first_poll() {
-    let Some(place) = Place::new() else { return };
-    let store = place.store().await;
-    drop(store.append(&key("c"), Version::EMPTY, said("t", 0, &["a"])));
-    assert_eq!(place.keys().await, Vec::<String>::new());
-    let conversation = key("c");
-    let mut polled = store.append(&conversation, Version::EMPTY, said("t", 1, &["b"]));
-    poll_fn(|cx| Poll::Ready(polled.as_mut().poll(cx).is_ready())).await;
-    drop(polled);
-    let read = store.load(&conversation, ReadRange::All).await.unwrap();
-    assert!(read.entries.len() < 2);
     place.remove().await;
 }
 

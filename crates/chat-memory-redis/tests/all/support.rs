@@ -3,11 +3,11 @@
 use std::io::Write as _;
 use std::sync::Once;
 
-use advisor_core::{ConversationKey, FinishReason, Message, TurnEnd, TurnId};
+pub(crate) use advisor_conformance::store::{ended, said};
+use advisor_core::{ConversationKey, TurnId};
 use chat_memory_redis::redis::aio::MultiplexedConnection;
 use chat_memory_redis::redis::{AsyncConnectionConfig, Client, FromRedisValue, cmd};
 use chat_memory_redis::{RedisServer, RedisStore};
-use conversation_store::{Batch, BatchKey, EntryKind, NewEntry};
 
 /// The address of the server, or nothing where there is none.
 pub(crate) fn server() -> Option<String> {
@@ -132,21 +132,4 @@ impl Place {
 
 pub(crate) fn key(conversation: &str) -> ConversationKey {
     ConversationKey::new(conversation).unwrap()
-}
-
-/// Creates a batch of user messages, one entry per text.
-pub(crate) fn said(turn: &str, round: u32, texts: &[&str]) -> Batch {
-    let kinds = texts.iter().map(|text| EntryKind::Message(Message::user(*text)));
-    batch(turn, round, kinds)
-}
-
-/// The end of a turn.
-pub(crate) fn ended(turn: &str, round: u32) -> Batch {
-    batch(turn, round, [EntryKind::TurnEnded(TurnEnd::Completed(FinishReason::Stop))])
-}
-
-pub(crate) fn batch(turn: &str, round: u32, kinds: impl IntoIterator<Item = EntryKind>) -> Batch {
-    let turn = TurnId::new(turn).unwrap();
-    let entries = kinds.into_iter().map(|kind| NewEntry::new(turn.clone(), kind)).collect();
-    Batch::new(BatchKey::new(turn, round, "step"), entries)
 }

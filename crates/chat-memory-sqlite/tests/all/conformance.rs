@@ -5,10 +5,10 @@ use std::sync::Arc;
 use advisor_conformance::store::{law_m3, what_was_acknowledged_is_found_when_reopened};
 use conversation_store::ConversationStore;
 
-use crate::support::{File, OnFile};
+use crate::support::{File, on_file};
 
 mod on_file {
-    advisor_conformance::store_conformance!(crate::support::OnFile::new().await);
+    advisor_conformance::store_conformance!(crate::support::on_file().await);
 }
 
 mod in_memory {
@@ -17,7 +17,7 @@ mod in_memory {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn law_m3_file_append_is_atomic_ordered_idempotent_versioned() {
-    law_m3(Arc::new(OnFile::new().await)).await;
+    law_m3(Arc::new(on_file().await)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

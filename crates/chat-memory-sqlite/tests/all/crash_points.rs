@@ -1,7 +1,7 @@
 //! Turns that are stopped at each of their await points, or whose store fails there, on a file and in memory.
 
 mod on_file {
-    advisor_conformance::crash_points_of_store!(crate::support::OnFile::new().await);
+    advisor_conformance::crash_points_of_store!(crate::support::on_file().await);
 }
 
 mod in_memory {

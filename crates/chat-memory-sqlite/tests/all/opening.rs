@@ -1,26 +1,10 @@
 //! Files that are opened again, at once, or refused.
 
 use chat_memory_sqlite::{OpenError, SqliteStore};
-use conversation_store::{ConversationStore, EntryKind, Page, ReadRange, StoreError, Version};
+use conversation_store::{ConversationStore, EntryKind, ReadRange, StoreError, Version};
 use futures::FutureExt;
 
 use crate::support::{File, key, said, texts};
-
-#[tokio::test]
-async fn acknowledged_entries_survive_reopening_file() {
-    let file = File::new();
-    let store = file.open().await;
-    let version = store.append(&key(), Version::EMPTY, said("t", 0, &["a", "b"])).await.unwrap();
-    drop(store);
-    let store = file.open().await;
-    let read = store.load(&key(), ReadRange::All).await.unwrap();
-    assert_eq!((texts(&read.entries), read.version), (vec![String::from("a"), "b".into()], version));
-    assert_eq!(read.open_turn.unwrap().len(), 2);
-    assert_eq!(store.append(&key(), Version::EMPTY, said("t", 0, &["a", "b"])).await.unwrap(), version);
-    let reused = store.append(&key(), version, said("t", 0, &["c"])).await;
-    assert!(matches!(reused, Err(StoreError::KeyReused)), "{reused:?}");
-    assert_eq!(store.list(&Page::first("default", 9)).await.unwrap(), [key()]);
-}
 
 #[tokio::test]
 async fn acknowledged_append_is_in_files_of_open_store() {

@@ -1,13 +1,13 @@
 //! Shared parts of the tests: a folder with a file in it, and small batches.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use advisor_core::{ConversationKey, Message, TurnId, async_trait};
+pub(crate) use advisor_conformance::store::said;
+use advisor_core::{ConversationKey, Message, async_trait};
+use advisor_testkit::{Around, Asked, StoreAround, Work};
 use chat_memory_sqlite::SqliteStore;
-use conversation_store::{
-    Batch, BatchKey, ConversationStore, Entry, EntryId, EntryKind, NewEntry, Page, ReadRange, Result,
-    Snapshot, Version,
-};
+use conversation_store::{ConversationStore, Entry, Result, Version};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
@@ -33,59 +33,21 @@ impl File {
     }
 }
 
-/// A store with the folder that it is in.
-pub(crate) struct OnFile {
-    store: SqliteStore,
-    _file: File,
-}
-
-impl OnFile {
-    pub(crate) async fn new() -> Self {
-        let file = File::new();
-        Self { store: file.open().await, _file: file }
-    }
+/// A store on a file, which is kept as long as the store.
+pub(crate) async fn on_file() -> impl ConversationStore {
+    let file = File::new();
+    StoreAround::with(Arc::new(file.open().await), file)
 }
 
 #[async_trait]
-impl ConversationStore for OnFile {
-    async fn load(&self, key: &ConversationKey, range: ReadRange) -> Result<Snapshot> {
-        self.store.load(key, range).await
-    }
-
-    async fn load_branch(&self, key: &ConversationKey, tip: EntryId, range: ReadRange) -> Result<Snapshot> {
-        self.store.load_branch(key, tip, range).await
-    }
-
-    async fn read(&self, key: &ConversationKey, after: EntryId, limit: usize) -> Result<Vec<Entry>> {
-        self.store.read(key, after, limit).await
-    }
-
-    async fn branches(&self, key: &ConversationKey) -> Result<Vec<EntryId>> {
-        self.store.branches(key).await
-    }
-
-    async fn append(&self, key: &ConversationKey, expected: Version, batch: Batch) -> Result<Version> {
-        self.store.append(key, expected, batch).await
-    }
-
-    async fn delete(&self, key: &ConversationKey) -> Result {
-        self.store.delete(key).await
-    }
-
-    async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>> {
-        self.store.list(page).await
+impl Around for File {
+    async fn around(&self, _: Asked<'_>, work: Work<'_>) -> Result<Option<Version>> {
+        work.await
     }
 }
 
 pub(crate) fn key() -> ConversationKey {
     ConversationKey::new("c").unwrap()
-}
-
-/// A batch of one turn.
-pub(crate) fn said(turn: &str, round: u32, texts: &[&str]) -> Batch {
-    let turn = TurnId::new(turn).unwrap();
-    let entry = |text: &&str| NewEntry::new(turn.clone(), EntryKind::Message(Message::user(*text)));
-    Batch::new(BatchKey::new(turn.clone(), round, "said"), texts.iter().map(entry).collect())
 }
 
 pub(crate) fn texts(entries: &[Entry]) -> Vec<String> {

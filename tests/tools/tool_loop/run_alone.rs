@@ -155,7 +155,7 @@ fn hiding() -> impl StreamAdvisor {
 }
 
 /// Law T5: an open call has the key of its place in the recorded answer, which is that of no other call. It runs in its
-/// turn, also after the time of the loop.
+/// turn, also after the time of the loop, and however long after another one.
 #[tokio::test(start_paused = true)]
 async fn law_t5_open_call_has_key_of_recorded_answer() {
     let once = ToolDefinition { effect: Some(Effect::AtMostOnce), client_side: true, ..definition("pay") };
@@ -165,24 +165,28 @@ async fn law_t5_open_call_has_key_of_recorded_answer() {
     });
     let tools = ToolSet::new().with(pay).with(tool("look", "sunny"));
     for hides in [false, true] {
-        let answer = Answer::new().text("Both.").call("c1", "look", "{}").call("c2", "pay", "{}");
-        let model = ScriptedModel::new([answer.finish(FinishReason::ToolCalls)]);
+        let answer = Answer::new().text("All.").call("c1", "look", "{}").call("c2", "pay", "{}");
+        let answer = answer.call("c3", "pay", "{}").finish(FinishReason::ToolCalls);
+        let model = ScriptedModel::new([answer]);
         let limits = ToolLimits { turn_timeout: Some(Duration::from_secs(5)), ..ToolLimits::default() };
         let advisor = ToolCallAdvisor::builder().limits(limits).streaming(ToolCallStreaming::All);
         let advisor = advisor.build().unwrap();
         let client = client(&model, advisor.clone()).tools(&tools);
         let client = if hides { client.advisor_in(Phase::Turn, hiding()) } else { client };
         let response = client.build().unwrap().prompt().user("Pay.").turn("t").call().await.unwrap();
-        let open: Vec<_> = response.open_calls().map(|(block, call)| (block, call.clone())).collect();
-        let [(block, call)] = open.as_slice() else { panic!("{hides} {response:?}") };
-        let key = response.call_key(*block).unwrap();
-        assert_eq!((call.id.as_str(), key.to_string().as_str()), ("c2", "t/1/1"));
         assert_eq!(response.call_key(BlockId::new(1, 9)), None);
-        tokio::time::advance(Duration::from_secs(3_600)).await;
         let turn = Arc::clone(&response.turn);
         let request = ChatRequest { tools: tools.clone(), turn, ..ChatRequest::new(Vec::new()) };
-        let first = run_in(&advisor, &request, key.clone(), call.clone()).await.unwrap();
-        let second = run_in(&advisor, &request, key, call.clone()).await.unwrap();
-        assert_eq!((first.text().as_str(), second.text().as_str()), ("t/1/1", VERIFY_BEFORE_RETRYING));
+        let mut ran = Vec::new();
+        for (block, call) in response.open_calls() {
+            let key = response.call_key(block).unwrap();
+            tokio::time::advance(Duration::from_secs(3_600)).await;
+            let first = run_in(&advisor, &request, key.clone(), call.clone()).await.unwrap();
+            let second = run_in(&advisor, &request, key, call.clone()).await.unwrap();
+            assert_eq!(second.text(), VERIFY_BEFORE_RETRYING);
+            ran.push((call.id.to_string(), first.text()));
+        }
+        let expected = [("c2", "t/1/1"), ("c3", "t/1/2")].map(|(id, key)| (id.into(), key.into()));
+        assert_eq!(ran, expected, "hides {hides}");
     }
 }

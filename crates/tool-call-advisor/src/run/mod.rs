@@ -257,7 +257,9 @@ struct DecidedCalls {
 /// Notes the decided calls for the loop of their turn, and states what they leave to turns inside their tools. Returns
 /// the time at which the turn ends.
 pub(crate) fn note_decided(turn: &Turn, limits: &ToolLimits, counts: Counts) -> Option<Instant> {
-    let stated = turn.facts(|facts| facts.nested_bounds?.deadline);
+    // What a caller has run before has a time of its own, not that of the loop.
+    let is_of_loop = time_of_decided(turn).is_none();
+    let stated = turn.facts(|facts| facts.nested_bounds?.deadline).filter(|_| is_of_loop);
     // A memory outside the loop runs the calls before the loop sets its time.
     let deadline = stated.or_else(|| limits.deadline());
     state_bounds(turn, limits, deadline, &counts);
@@ -267,8 +269,11 @@ pub(crate) fn note_decided(turn: &Turn, limits: &ToolLimits, counts: Counts) -> 
 
 /// Returns the time at which a turn ends whose loop begins now.
 pub(super) fn deadline_at_start(turn: &Turn, limits: &ToolLimits) -> Option<Instant> {
-    let decided = turn.extensions().get::<DecidedCalls>().and_then(|decided| decided.deadline);
-    limits.deadline().into_iter().chain(decided).min()
+    limits.deadline().into_iter().chain(time_of_decided(turn)).min()
+}
+
+fn time_of_decided(turn: &Turn) -> Option<Instant> {
+    turn.extensions().get::<DecidedCalls>()?.deadline
 }
 
 /// Waits for a round to open, until the time of the turn is over. Approved calls that run then end by themselves at that

@@ -62,14 +62,16 @@ pub(crate) fn misfits<'a>(schema: &'a Value, arguments: &Value, steps: usize) ->
 
 /// Returns the first reference of a schema that leads to nothing in it. Servers of models refuse it.
 ///
-/// One by a name or an address leads to nothing if no part of the schema has such.
+/// One by a name or an address leads to nothing if no part of the schema has such, and it is not the address of the whole.
 pub(crate) fn lost_reference(whole: &Value) -> Option<&str> {
     let mut waiting = vec![whole];
     let (mut has_names, mut by_name) = (false, None);
     while let Some(schema) = waiting.pop() {
-        has_names |= ["$id", "id", "$anchor", "$dynamicAnchor"].iter().any(|name| has_text(schema, name));
+        // What is apart is not read: it may have names.
+        let is_apart = is_apart(schema) && !std::ptr::eq(schema, whole);
+        has_names |= is_apart || ["$anchor", "$dynamicAnchor"].iter().any(|name| has_text(schema, name));
         let keywords = match schema {
-            _ if is_apart(schema) && !std::ptr::eq(schema, whole) => continue,
+            _ if is_apart => continue,
             Value::Object(keywords) => keywords,
             Value::Array(items) => {
                 waiting.extend(items);
@@ -83,7 +85,7 @@ pub(crate) fn lost_reference(whole: &Value) -> Option<&str> {
                     let leads = |place: &str| place.split('/').skip(1).try_fold(whole, within).is_some();
                     match place_of(to) {
                         Some(place) if !leads(&place) => return Some(to),
-                        None if !to.is_empty() => by_name = Some(to.as_str()),
+                        None if !names_whole(to, whole) => by_name = Some(to.as_str()),
                         _ => {}
                     }
                 }
@@ -95,6 +97,16 @@ pub(crate) fn lost_reference(whole: &Value) -> Option<&str> {
         }
     }
     by_name.filter(|_| !has_names)
+}
+
+/// Checks whether a reference names the whole, by its address or the end of it.
+fn names_whole(to: &str, whole: &Value) -> bool {
+    let address = to.split('#').next().unwrap_or_default();
+    let is_own = |own: &str| {
+        let own_address = own.split('#').next().unwrap_or_default();
+        own.ends_with(to) || (!address.is_empty() && own_address.ends_with(address))
+    };
+    to.is_empty() || ["$id", "id"].iter().filter_map(|name| whole.get(name)?.as_str()).any(is_own)
 }
 
 /// Checks whether a schema within another has an address or a draft of its own, so that it is read differently.
@@ -614,6 +626,11 @@ mod tests {
             (json!({"items": {"$ref": "gone.json"}}), Some("gone.json")),
             (json!({"items": {"$ref": "#a"}, "$defs": {"b": {"$anchor": "a"}}}), None),
             (json!({"$id": "http://x/", "items": {"$ref": "http://x/"}}), None),
+            (json!({"$id": "http://x/t#", "a": {"$ref": "http://x/t"}, "b": {"$ref": "t#/b"}}), None),
+            (json!({"id": "#a", "items": {"$ref": "#a"}}), None),
+            (json!({"$id": "http://x/t", "properties": {"a": {"$ref": "#gone"}}}), Some("#gone")),
+            (json!({"$id": "http://x/t", "properties": {"a": {"$ref": "gone.json"}}}), Some("gone.json")),
+            (json!({"$ref": "#a", "$defs": {"b": {"$schema": "draft", "items": {"$anchor": "a"}}}}), None),
             (json!({"items": {"$ref": "http://x/a"}, "$defs": {"a": {"id": "http://x/a"}}}), None),
             (json!({"$ref": "#", "items": {"$ref": ""}, "example": {"$ref": "#/x"}}), None),
             (

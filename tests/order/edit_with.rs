@@ -469,6 +469,47 @@ async fn editor_ends_the_answer() {
     assert_eq!((response.text().as_str(), &response.finish().reason), ("Hm.", &FinishReason::Refusal));
 }
 
+/// A call that is open when an editor ends the answer is incomplete, also if the model has completed it, and whenever the
+/// editor decides. A text is as the model closed it.
+#[tokio::test]
+async fn call_open_at_end_of_answer_is_incomplete() {
+    /// Holds back the ends of all blocks, and ends the answer when the model has made a call.
+    struct Stopping {
+        at_end: bool,
+        has_call: bool,
+    }
+    impl ChunkEditor for Stopping {
+        fn edit(&mut self, chunk: Chunk, out: &mut EditedChunks<'_>) {
+            match &chunk {
+                Chunk::Closed { content, .. } => self.has_call |= content.as_tool_call().is_some(),
+                _ => out.push(chunk),
+            }
+        }
+
+        fn poll_pending(&mut self, _cx: &mut Context<'_>, out: &mut EditedChunks<'_>) -> Poll<Result<()>> {
+            if self.has_call && !self.at_end {
+                out.end_answer(FinishReason::Stop);
+            }
+            Poll::Ready(Ok(()))
+        }
+
+        fn end(&mut self, _response: &ChatResponse, out: &mut EditedChunks<'_>) {
+            out.end_answer(FinishReason::Stop);
+        }
+    }
+    let signed =
+        Block::with_data(BlockContent::Text("I look.".into()), vec![ProviderData::new("p", json!("signed"))]);
+    for at_end in [true, false] {
+        let blocks = vec![signed.clone(), call("c1")];
+        let stopping = Stopping { at_end, has_call: false };
+        let out = read_stream(answer(blocks, FinishReason::ToolCalls).edit_with(stopping)).await;
+        let response = out.outcome.unwrap();
+        let blocks = response.message().blocks();
+        assert_eq!((&blocks[0], response.finish().reason.clone()), (&signed, FinishReason::Stop));
+        assert!(!blocks[1].as_tool_call().unwrap().complete, "decided at the end: {at_end}");
+    }
+}
+
 /// An editor may fail while it edits: what it emitted by then is the partial answer, and no tool runs.
 #[tokio::test]
 async fn law_s1_s4_failing_editor_ends_after_its_output() {

@@ -121,9 +121,9 @@ impl EditedBlocks {
         }
     }
 
-    /// Forgets how the model closed the blocks that are still open in the output. So a call among them is incomplete.
-    pub(super) fn cut_open(&mut self) {
-        for block in self.open.keys() {
+    /// Forgets how the model closed the calls that are still open in the output. So they are incomplete.
+    pub(super) fn cut_calls(&mut self) {
+        for (block, _) in self.open.iter().filter(|(_, kind)| **kind == BlockKind::ToolCall) {
             self.inside.entry(*block).and_modify(|inner| inner.content = None);
         }
     }

@@ -496,9 +496,7 @@ impl<E: ChunkEditor> Edited<E> {
     /// Ends the answer with the output so far.
     fn end_answer(&mut self, reason: FinishReason) {
         drop_caught(self.inner.take());
-        if !matches!(self.ending, Some(Chunk::Completed(_))) {
-            self.blocks.cut_open();
-        }
+        self.blocks.cut_calls();
         self.blocks.close_all(&mut self.ready);
         let response = match self.ending.take() {
             Some(Chunk::Completed(response)) => self.edited_response(&response).with_finish(reason),

@@ -98,9 +98,9 @@ impl ClientSideCall {
 
     /// Approves the call with other arguments, for an hour.
     ///
-    /// They are checked before the call runs. If they do not fit the schema of the tool, the turn ends with an error of kind
-    /// [`Approval`](ErrorKind::Approval), and the call waits as before. The policy and `before_tool` of the tool loop are
-    /// asked again and may deny them; its `eligible` predicate is not.
+    /// They are checked before a call starts: by the schema of the tool, and by the policy and `before_tool` of the tool loop,
+    /// which are asked again. If one of them refuses the arguments, the turn ends with an error of kind
+    /// [`Approval`](ErrorKind::Approval), and the call waits as before. The `eligible` predicate is not asked.
     ///
     /// # Errors
     /// As [`approve`](Self::approve).
@@ -225,7 +225,8 @@ pub trait CallRunner: Send + Sync {
     /// they arrive beside the model.
     ///
     /// # Errors
-    /// Of kind [`Approval`](crate::ErrorKind::Approval) if the request has no such tool, or if the arguments do not fit.
+    /// Of kind [`Approval`](crate::ErrorKind::Approval) if the request has no such tool, or if the arguments do not fit or are
+    /// denied.
     async fn validate(&self, request: &ChatRequest, call: &DecidedCall) -> Result<()>;
 
     /// Runs the approved calls and returns one result per decided call, in their order. A call that is denied, fails or

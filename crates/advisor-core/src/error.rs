@@ -355,7 +355,7 @@ pub enum DecisionProblem {
     Incomplete,
     /// The arguments of an approved call do not fit its tool.
     Arguments,
-    /// The policy denies the arguments that a person has changed.
+    /// The policy or a hook denies the arguments that a person has changed.
     Policy,
     /// A problem that was read from JSON and that this version does not know.
     #[default]

@@ -155,9 +155,7 @@ fn message_about(problem: DecisionProblem) -> &'static str {
         DecisionProblem::Arguments => {
             "the arguments of an approved call do not fit its tool: change them, or deny the call"
         }
-        DecisionProblem::Policy => {
-            "the policy denies the changed arguments: change them again, or deny the call"
-        }
+        DecisionProblem::Policy => "the changed arguments are denied: change them again, or deny the call",
         _ => "the decisions cannot be applied: decide about all calls that wait, as they are shown",
     }
 }

@@ -1,14 +1,11 @@
 //! The loop's `CallRunner`: decided calls, the approved ones in one batch.
 
-use std::sync::Arc;
-
 use advisor_core::{
     BlockId, CallKey, CallRunner, ChatRequest, DecidedCall, DecisionProblem, Effect, Error, ErrorKind,
-    NotStartedReason, Result, Text, Tool, ToolCall, ToolResult, Turn, VERIFY_BEFORE_RETRYING, Verdict,
-    async_trait,
+    NotStartedReason, Result, Text, ToolCall, ToolResult, Turn, VERIFY_BEFORE_RETRYING, Verdict, async_trait,
 };
-use serde_json::Value;
 
+use crate::advisor::Config;
 use crate::not_started::NotStarted;
 use crate::plan::prepare::{Room, prepare_in_time};
 use crate::plan::{Fate, PlannedCall, ToolPlan};
@@ -20,7 +17,8 @@ use crate::{CallDecision, ReadyCall, ToolBatch, ToolCallAdvisor, ToolEvents};
 /// calls. So do denied ones, which a model may repeat.
 ///
 /// The policy and `before_tool` have asked about the calls as the model wrote them. They are asked again about arguments
-/// that a person has changed, and may deny these. The `eligible` predicate is not asked.
+/// that a person has changed, and may deny these: for the decisions of a turn in [`validate`](CallRunner::validate), before a
+/// start is recorded, otherwise in [`run`](CallRunner::run). The `eligible` predicate is not asked.
 ///
 /// With a memory, [`Prompt::resume`](advisor_core::Prompt::resume) calls it. Without one, call it yourself with the calls
 /// that a turn left to its caller, in that turn: [`TurnResponse::call_key`](advisor_core::TurnResponse::call_key) has their
@@ -72,12 +70,12 @@ impl CallRunner for ToolCallAdvisor {
     async fn validate(&self, request: &ChatRequest, call: &DecidedCall) -> Result<()> {
         limits_of(&self.config, &request.turn)?;
         let (problem, text) = match self.prepare(request, call).await {
-            Ok((tool, _)) if tool.definition().client_side => {
+            Ok(ready) if ready.tool.definition().client_side => {
                 (DecisionProblem::ClientSide, "its tool runs at the client; send its result")
             }
-            Ok((_, arguments)) => match self.denied(call, &arguments) {
-                true => (DecisionProblem::Policy, "the policy denies the changed arguments"),
-                false => return Ok(()),
+            Ok(ready) => match self.denial(&ready, request).await? {
+                Some(_) => (DecisionProblem::Policy, "the policy or a hook denies the changed arguments"),
+                None => return Ok(()),
             },
             Err(why) if why.reason() == NotStartedReason::UnknownTool => {
                 (DecisionProblem::UnknownTool, "the request has no such tool; add it to the prompt")
@@ -139,42 +137,45 @@ impl ToolCallAdvisor {
             Ok(()) => self.prepare(request, decided).await,
             Err(why) => Err(why),
         };
-        let (tool, arguments) = match prepared {
-            Ok(prepared) => prepared,
+        let ready = match prepared {
+            Ok(ready) => ready,
             Err(why) => return Ok(Fate::NotStarted(why)),
         };
         let asked = decided.definition.as_deref();
-        if asked.is_some_and(|asked| *asked != tool.definition().digest()) {
+        if asked.is_some_and(|asked| *asked != ready.tool.definition().digest()) {
             let text = "the call was approved, but the definition of the tool has changed since; read the new one, and call the \
                         tool again if it still fits";
             return Ok(Fate::NotStarted(NotStarted::denied(text)));
         }
-        let (call, key, edited) = (decided.call.clone(), decided.key.clone(), edited(&decided.verdict));
-        let is_edited = edited.is_some();
-        let ready = ReadyCall { call, block: block_of(&key), key, tool, arguments, edited };
-        if is_edited
-            && let CallDecision::Deny(reason) = self.config.hooks.before_tool(&ready, request).await?
-        {
+        // A decision of the turn is about a call of an earlier one. It is validated.
+        let is_validated = request.turn.decisions().is_some() && decided.key.turn != *request.turn.id();
+        if !is_validated && let Some(reason) = self.denial(&ready, request).await? {
             return Ok(Fate::NotStarted(NotStarted::denied(reason)));
         }
         Ok(Fate::Ready(ready))
     }
 
-    /// Checks whether the policy denies arguments that a person has changed.
-    fn denied(&self, decided: &DecidedCall, arguments: &Value) -> bool {
-        let Verdict::ApprovedWith(_) = decided.verdict else { return false };
+    /// Asks about arguments that a person has changed. Returns the reason for which they are denied, if they are.
+    async fn denial(&self, ready: &ReadyCall, request: &ChatRequest) -> Result<Option<Text>> {
+        if ready.edited.is_none() {
+            return Ok(None);
+        }
+        let config = &self.config;
         let by_policy =
-            self.config.policy.as_ref().map(|policy| policy.decide(&decided.call.name, arguments));
-        matches!(by_policy, Some(CallDecision::Deny(_)))
+            config.policy.as_ref().map(|policy| policy.decide(&ready.call.name, &ready.arguments));
+        let decision = match by_policy {
+            Some(CallDecision::Deny(reason)) => return Ok(Some(reason)),
+            _ => config.hooks.before_tool(ready, request).await?,
+        };
+        Ok(if let CallDecision::Deny(reason) = decision { Some(reason) } else { None })
     }
 
-    /// Returns the tool and the arguments with which an approved call runs.
-    async fn prepare(
-        &self,
-        request: &ChatRequest,
-        decided: &DecidedCall,
-    ) -> Result<(Arc<dyn Tool>, Value), NotStarted> {
-        prepare_in_time(&called(decided), &request.tools, &self.config.schemas, self.config.leniency).await
+    /// Returns an approved call with the tool and the arguments with which it runs.
+    async fn prepare(&self, request: &ChatRequest, decided: &DecidedCall) -> Result<ReadyCall, NotStarted> {
+        let Config { schemas, leniency, .. } = &*self.config;
+        let (tool, arguments) = prepare_in_time(&called(decided), &request.tools, schemas, *leniency).await?;
+        let (call, key, edited) = (decided.call.clone(), decided.key.clone(), edited(&decided.verdict));
+        Ok(ReadyCall { call, block: block_of(&key), key, tool, arguments, edited })
     }
 }
 

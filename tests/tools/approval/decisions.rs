@@ -1,6 +1,8 @@
 //! Decisions about calls that wait, in any process.
 
-use advisor_chain::tools::{ArgumentTest, Decision, DecisionProblem, PolicyAction, ToolPolicy, ToolRule};
+use advisor_chain::tools::{
+    ArgumentTest, CallDecision, Decision, DecisionProblem, PolicyAction, ReadyCall, ToolPolicy, ToolRule,
+};
 use advisor_tests::prelude::*;
 use advisor_tests::stores::two_stores;
 
@@ -78,6 +80,61 @@ async fn changed_arguments_are_bound_by_the_policy() {
     assert_eq!(refused.kind(), approval(DecisionProblem::Policy), "{refused}");
     let less = pending[0].approve_with(json!({"cents": 100})).unwrap();
     assert_eq!(client.prompt().conversation("c").resume([less]).call().await.unwrap().text(), "Done.");
+}
+
+/// Asks before each payment but these: of 7 cents it fails, 8 are denied, 9 are allowed.
+#[derive(Default, Clone)]
+struct Checking(Arc<AtomicUsize>);
+
+#[async_trait]
+impl LoopHooks for Checking {
+    async fn before_tool(&self, call: &ReadyCall, _request: &ChatRequest) -> Result<CallDecision> {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        match call.arguments["cents"].as_u64() {
+            Some(7) => Err(Error::new(ErrorKind::Advisor, "the hook failed")),
+            Some(8) => Ok(CallDecision::Deny("too much".into())),
+            Some(9) => Ok(CallDecision::Run),
+            _ => Ok(CallDecision::Ask),
+        }
+    }
+}
+
+/// The hook is asked once about changed arguments, before a start is recorded. If it denies them or fails, all calls wait
+/// as before.
+#[tokio::test]
+async fn law_t5_hook_is_asked_before_approved_calls_start() {
+    for place in PLACES {
+        let calls = [("c1", "pay", r#"{"cents":1}"#), ("c2", "pay", r#"{"cents":2}"#)];
+        let hook = Checking::default();
+        let paid = Arc::new(Mutex::new(Vec::new()));
+        let runs = Arc::clone(&paid);
+        let pay = FnTool::new(definition("pay"), move |arguments: Value| {
+            runs.lock().unwrap().push(arguments["cents"].clone());
+            async { Ok("paid") }
+        });
+        let client = ChatClient::builder(ScriptedModel::new(then_done(vec![Answer::from_calls(calls)])))
+            .advisor_in(place, ChatMemoryAdvisor::new(InMemoryStore::new()))
+            .advisor(ToolCallAdvisor::builder().hooks(hook.clone()).build().unwrap())
+            .tool(pay)
+            .build()
+            .unwrap();
+        client.prompt().user("Pay.").conversation("c").call().await.unwrap();
+        let resume = async |cents: u64| {
+            let pending = client.pending_calls("c").await.unwrap();
+            assert!(pending.iter().all(|call| !call.started), "{place:?}");
+            hook.0.store(0, Ordering::SeqCst);
+            let changed = pending[1].approve_with(json!({ "cents": cents })).unwrap();
+            let decisions = [pending[0].approve().unwrap(), changed];
+            let resumed = client.prompt().conversation("c").resume(decisions).call().await;
+            assert_eq!(hook.0.load(Ordering::SeqCst), 1, "{place:?}");
+            resumed.map_err(|error| error.kind())
+        };
+        assert_eq!(resume(7).await.unwrap_err(), ErrorKind::Advisor);
+        assert_eq!(resume(8).await.unwrap_err(), approval(DecisionProblem::Policy));
+        assert_eq!(*paid.lock().unwrap(), [json!(0); 0]);
+        assert_eq!(resume(9).await.unwrap().text(), "Done.");
+        assert_eq!(*paid.lock().unwrap(), [json!(1), json!(9)]);
+    }
 }
 
 /// All decisions are checked before anything runs.

@@ -1,7 +1,9 @@
 //! Tests of calls that run outside the loop, such as client-side ones: they run as inside it.
 
 use advisor_chain::Turn;
-use advisor_chain::tools::{CallDecision, CallRunner, DecidedCall, ParallelTools, ReadyCall, Verdict};
+use advisor_chain::tools::{
+    CallDecision, CallRunner, DecidedCall, ParallelTools, PolicyAction, ReadyCall, ToolPolicy, Verdict,
+};
 use advisor_tests::prelude::*;
 
 use crate::tool_loop::support::*;
@@ -140,6 +142,10 @@ async fn law_t5_call_of_failed_batch_is_not_started() {
     assert!(failing.run(&request, vec![charged(), looked()]).await.is_err());
     let results = ToolCallAdvisor::new().run(&request, vec![charged(), looked()]).await.unwrap();
     assert_eq!(results.iter().map(ToolResult::text).collect::<Vec<_>>()[0], "charged");
+    // What a person has changed is bound by the policy here, too.
+    let policy = ToolPolicy { otherwise: PolicyAction::Deny("no".into()), ..ToolPolicy::default() };
+    let denying = ToolCallAdvisor::builder().policy(policy).build().unwrap();
+    assert_eq!(denying.run(&request, vec![looked()]).await.unwrap()[0].text(), "not started: no");
 }
 
 /// Hides the first call of an answer from those outside.

@@ -227,7 +227,7 @@ async fn wrong_decisions_are_refused() {
         (vec![approved(0), with("key", json!(other_key))], unprocessable, "does not wait for this call"),
         (vec![approved(0), with("expires_at", json!(7))], unprocessable, "expired"),
         (vec![approved(0), changed(json!("two"))], unprocessable, "do not fit"),
-        (vec![approved(0), changed(json!(13))], unprocessable, "the policy denies the changed arguments"),
+        (vec![approved(0), changed(json!(13))], unprocessable, "the changed arguments are denied"),
         (vec![with("key", json!("t1"))], bad, "key"),
         (vec![with("key", json!({"turn": "t1"}))], bad, "key"),
     ] {

@@ -56,7 +56,7 @@ async fn ag_ui_payloads_outside_the_schema_are_refused() {
         (json!({"approved": false, "editedArgs": {"cents": 7}}), bad, "`editedArgs`"),
         (json!({"approved": true, "editedArgs": "{\"cents\":7}"}), bad, "editedArgs"),
         (json!({"approved": true, "editedArgs": {"cents": "7"}}), unprocessable, "do not fit"),
-        (json!({"approved": true, "editedArgs": {"cents": 13}}), unprocessable, "the policy denies"),
+        (json!({"approved": true, "editedArgs": {"cents": 13}}), unprocessable, "arguments are denied"),
     ] {
         let told = told(resume(&till, &asked, &payload).await, status).await;
         assert!(told.contains(named), "{payload}: {told}");

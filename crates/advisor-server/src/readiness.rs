@@ -16,7 +16,7 @@ const STORE_TIMEOUT: Duration = Duration::from_secs(2);
 const REMEMBERED: Duration = Duration::from_secs(1);
 
 /// The time after which an operation of the store has failed, as those of memory do.
-const LONGEST: Duration = Duration::from_secs(30);
+pub(crate) const LONGEST: Duration = Duration::from_secs(30);
 
 /// Runs an operation of the store.
 ///

@@ -15,9 +15,10 @@ use chat_memory_advisor::store::{EntryId, ListOrder, Page};
 use futures::{StreamExt, stream};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tokio::time::{Instant, timeout_at};
 
 use crate::ChatServer;
-use crate::readiness::in_time;
+use crate::readiness::{LONGEST, in_time};
 use crate::refusal::Refusal;
 use crate::routes::approvals::waiting;
 use crate::routes::conversations::stored_page::{StoredPage, written};
@@ -73,19 +74,20 @@ pub(super) async fn list(
         View::Answer => keys.iter().map(|key| key.conversation().into()).collect(),
         View::Page => {
             let _place = server.stored_reads.begin().await?;
-            let titles = keys.into_iter().map(|key| titled(&server.memory, key));
+            let until = Instant::now() + LONGEST;
+            let titles = keys.into_iter().map(|key| titled(&server.memory, key, until));
             stream::iter(titles).buffered(TITLES_AT_ONCE).collect().await
         }
     };
     Ok(Json(json!({"conversations": conversations, "next": next})))
 }
 
-/// Returns a conversation with the beginning of its first message of the user. One that cannot be read has its id as its
-/// title.
-async fn titled(memory: &ChatMemoryAdvisor, key: ConversationKey) -> Value {
+/// Returns a conversation with the beginning of its first message of the user. One that cannot be read by then has its id as
+/// its title.
+async fn titled(memory: &ChatMemoryAdvisor, key: ConversationKey, until: Instant) -> Value {
     let id = key.conversation();
-    let first =
-        in_time(memory.store().read(&key, EntryId::BEGINNING, FIRST_ENTRIES)).await.unwrap_or_default();
+    let first = timeout_at(until, memory.store().read(&key, EntryId::BEGINNING, FIRST_ENTRIES)).await;
+    let first = first.map(Result::unwrap_or_default).unwrap_or_default();
     let messages = first.iter().filter_map(|entry| entry.kind.as_message());
     let text = messages.filter(|message| message.role() == Role::User).map(Message::text).next();
     let line = text.iter().flat_map(|text| text.lines()).map(str::trim).find(|line| !line.is_empty());
@@ -134,11 +136,13 @@ pub(super) async fn delete(
     if let Some(work) = &server.on_delete {
         work(key.clone()).await?;
     }
-    in_time(server.memory.store().delete(&key)).await?;
+    let deleted = in_time(server.memory.store().delete(&key)).await;
+    // Also after an error: the store may delete it later.
     server.turns.forget(&key).await;
     if let Some(inspector) = &server.inspector {
         inspector.forget(&key);
     }
+    deleted?;
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -4,11 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use advisor_core::async_trait;
+use advisor_core::{ConversationKey, Message, TurnId, async_trait};
 use advisor_testkit::{Answer, Around, Asked, ScriptedModel, StoreAround, Work};
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
-use chat_memory_advisor::store::{InMemoryStore, StoreError, Version};
+use chat_memory_advisor::store::{
+    Batch, BatchKey, ConversationStore, InMemoryStore, NewEntry, StoreError, Version,
+};
 use tokio::time::{Instant, advance};
 
 use crate::setting::{Setting, json_of, refused, setting, setting_over, with_tokens};
@@ -30,6 +32,8 @@ async fn running_server_is_alive_and_ready_for_anyone() {
 enum Probed {
     Failing,
     Silent,
+    /// It never answers what is read.
+    Unread,
     Panicking,
     /// Every second list fails.
     Counting(&'static AtomicUsize),
@@ -41,6 +45,7 @@ impl Around for Probed {
         let failed = || StoreError::Unavailable { retryable: true, source: Some("canary".into()) };
         match (self, asked) {
             (Self::Silent, Asked::List | Asked::Delete) => std::future::pending().await,
+            (Self::Unread, Asked::Read) => std::future::pending().await,
             (Self::Failing, Asked::List) => Err(failed()),
             (Self::Panicking, Asked::List) => panic!("canary"),
             (Self::Counting(lists), Asked::List) if lists.fetch_add(1, Ordering::Relaxed) % 2 == 1 => {
@@ -79,6 +84,23 @@ async fn law_t3_request_waits_half_a_minute_for_a_silent_store() {
         assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE, "{method} {path}");
         assert_eq!(since.elapsed().as_secs(), 30, "{method} {path}");
     }
+}
+
+/// All titles of a list wait no longer, and those that are missing are ids.
+#[tokio::test(start_paused = true)]
+async fn law_t3_titles_wait_half_a_minute_for_a_silent_store() {
+    let store = InMemoryStore::new();
+    for id in 0..100 {
+        let (key, turn) = (ConversationKey::new(&id.to_string()).unwrap(), TurnId::new("t").unwrap());
+        let said = vec![NewEntry::new(turn.clone(), Message::user("Hi.").into())];
+        store.append(&key, Version::EMPTY, Batch::new(BatchKey::for_input(turn), said)).await.unwrap();
+    }
+    let store = StoreAround::with(Arc::new(store), Probed::Unread);
+    let (setting, since) = (setting_over(store, ScriptedModel::new([])), Instant::now());
+    let listed = json_of(setting.get("/api/conversations?view=page").await).await;
+    let listed = listed["conversations"].as_array().unwrap();
+    assert_eq!((listed.len(), since.elapsed().as_secs()), (100, 30));
+    assert!(listed.iter().all(|conversation| conversation["id"] == conversation["title"]), "{listed:?}");
 }
 
 /// A panic in a store costs one request, and the client learns nothing of its text.

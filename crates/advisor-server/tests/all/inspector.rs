@@ -1,11 +1,14 @@
 //! The journal of a turn: what its parts do, in their order.
 
-use advisor_core::{Error, ErrorKind, ToolDefinition};
+use std::sync::Arc;
+
+use advisor_core::{Error, ErrorKind, ToolDefinition, async_trait};
 use advisor_server::Inspector;
-use advisor_testkit::{Answer, Journal, ScriptedModel};
+use advisor_testkit::{Answer, Around, Asked, Journal, ScriptedModel, StoreAround, Work};
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
-use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore};
+use chat_memory_advisor::store::{ConversationStore, Version};
+use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore, StoreError};
 use serde_json::{Value, json};
 use tool_call_advisor::{FnTool, ToolCallAdvisor, ToolCallStreaming};
 
@@ -13,9 +16,13 @@ use crate::setting::{Setting, chain_over, json_of, post, refused, setting, text,
 
 /// The setting of the other tests, with an inspector.
 fn inspected(answers: impl IntoIterator<Item = Answer>) -> Setting {
+    inspected_over(InMemoryStore::new(), answers)
+}
+
+fn inspected_over(store: impl ConversationStore, answers: impl IntoIterator<Item = Answer>) -> Setting {
     let model = ScriptedModel::new(answers);
     let inspector = Inspector::new();
-    let memory = ChatMemoryAdvisor::new(inspector.store(InMemoryStore::new()));
+    let memory = ChatMemoryAdvisor::new(inspector.store(store));
     let definition = ToolDefinition::new("weather", "Tells the weather.", json!({"type": "object"}));
     let tool_loop = ToolCallAdvisor::builder().streaming(ToolCallStreaming::All).build().unwrap();
     let tool = FnTool::new(definition, |_: Value| async { Ok("canary") });
@@ -110,10 +117,34 @@ async fn journals_are_off_by_default_and_of_one_tenant() {
     refused(setting.get(JOURNAL).await, StatusCode::UNAUTHORIZED).await;
 }
 
-#[tokio::test]
-async fn deleted_conversation_has_no_journal() {
-    let setting = inspected([Answer::from_text("Hi.")]);
-    text(setting.post("/api/chat", &asking("t1")).await).await;
-    setting.delete().await;
-    refused(setting.get(JOURNAL).await, StatusCode::NOT_FOUND).await;
+/// A store that deletes, or never answers then.
+struct Deleting(bool);
+
+#[async_trait]
+impl Around for Deleting {
+    async fn around(&self, asked: Asked<'_>, work: Work<'_>) -> Result<Option<Version>, StoreError> {
+        match asked {
+            Asked::Delete if !self.0 => std::future::pending().await,
+            _ => work.await,
+        }
+    }
+}
+
+/// The user wants it gone, whether or not the store says that it is.
+#[tokio::test(start_paused = true)]
+async fn deleted_conversation_has_no_journal_and_no_stream() {
+    for (deletes, status) in [(true, StatusCode::NO_CONTENT), (false, StatusCode::SERVICE_UNAVAILABLE)] {
+        let store = StoreAround::with(Arc::new(InMemoryStore::new()), Deleting(deletes));
+        let setting = inspected_over(Arc::new(store), [Answer::from_text("Hi.")]);
+        text(setting.post("/api/chat", &asking("t1")).await).await;
+        let stream = || {
+            let stream = Request::get("/api/conversations/c1/stream").header("x-turn-id", "t1");
+            setting.send(stream.body(Body::empty()).unwrap())
+        };
+        assert_eq!(stream().await.status(), StatusCode::OK);
+        let delete = Request::delete("/api/conversations/c1").body(Body::empty()).unwrap();
+        assert_eq!(setting.send(delete).await.status(), status);
+        refused(setting.get(JOURNAL).await, StatusCode::NOT_FOUND).await;
+        assert_eq!(stream().await.status(), StatusCode::NO_CONTENT, "{status}");
+    }
 }

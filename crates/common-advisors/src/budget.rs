@@ -175,8 +175,8 @@ impl Budget {
         Self { name: name.into(), ..self }
     }
 
-    /// Sets the maximum number of tenants, 10,000 by default, and empties all accounts of tenants. Beyond it, accounts of
-    /// which nothing is spent are removed first; further tenants get an error of kind
+    /// Sets the maximum number of tenants, 10,000 by default, and gives the budget accounts of its own, apart from those of
+    /// earlier clones. Beyond it, accounts of which nothing is spent are removed first; further tenants get an error of kind
     /// [`TooLarge`](advisor_core::ErrorKind::TooLarge).
     pub fn with_tenants(self, tenants: usize) -> Self {
         match &*self.accounts {

@@ -132,17 +132,6 @@ async fn endings_have_the_words_of_each_protocol() {
     }
 }
 
-#[tokio::test]
-async fn a_cut_answer_is_told() {
-    let turns = endings().await;
-    for (protocol, encoder, _) in protocols() {
-        let streams: Vec<_> = turns.iter().map(|turn| encode(encoder(), Frames::new(), turn)).collect();
-        for (reason, stream) in CUT.iter().zip(&streams[2..]) {
-            assert_ne!(stream, &streams[0], "{reason:?} in {protocol}");
-        }
-    }
-}
-
 /// A message without any part has one that says why.
 #[tokio::test]
 async fn empty_answer_that_is_cut_is_told() {

@@ -7,7 +7,7 @@ use crate::table::{encode, protocols};
 use crate::turns;
 
 /// Returns changes of a stream that no protocol allows.
-fn changes(frames: &[&str]) -> [(&'static str, String); 5] {
+fn changes(frames: &[&str]) -> [(&'static str, String); 6] {
     let end = frames.last().copied().unwrap_or_default();
     let with_first = |data: &str| {
         let first = frames[0].replace(frames[0].split("data: ").last().unwrap_or_default().trim_end(), data);
@@ -16,6 +16,7 @@ fn changes(frames: &[&str]) -> [(&'static str, String); 5] {
     [
         ("doubled", frames.iter().flat_map(|frame| [*frame, *frame]).collect()),
         ("reversed", frames.iter().rev().copied().collect()),
+        ("without its end", frames[..frames.len() - 1].concat()),
         ("after the end", frames.concat() + end),
         ("an unknown type", with_first(r#"{"type":"of_another_protocol"}"#)),
         ("no JSON", with_first("{")),

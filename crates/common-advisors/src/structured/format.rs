@@ -250,23 +250,6 @@ mod tests {
         age: Option<u32>,
     }
 
-    #[test]
-    fn schema_in_words_has_no_names_of_types() {
-        let request = ChatRequest::new(Message::user("Who?"));
-        let asked = OutputFormat::for_type::<Person>().apply_to(request, SchemaSupport::None);
-        let text = asked.messages.iter().next().unwrap().text();
-        let schema: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
-        let expected = json!({
-            "type": "object",
-            "properties": {
-                "title": {"type": "string"},
-                "age": {"type": ["integer", "null"], "minimum": 0},
-            },
-            "required": ["title"],
-        });
-        assert_eq!(schema, expected);
-    }
-
     #[derive(Debug, Deserialize, JsonSchema)]
     #[allow(dead_code, reason = "only its form counts")]
     struct Doc {

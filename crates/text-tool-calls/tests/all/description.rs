@@ -232,16 +232,6 @@ proptest! {
         assert_read_back(tool, &json!({"path": path, body: pieces.concat()}));
         assert_read_back(tool, &json!({"path": pieces.concat(), body: path}));
     }
-
-    #[test]
-    fn written_files_are_read_back(content in "[a-c <>&\"\n\r_é\\[\\]]{0,20}") {
-        let arguments = json!({"content": content, "path": "a"});
-        for format in TextFormat::ALL {
-            let written = TextTools::new(&definitions()).call(format, "write_file", &arguments.to_string());
-            let read = calls(format, &written);
-            prop_assert_eq!(read, vec![("write_file".to_owned(), arguments.clone())], "{}", written);
-        }
-    }
 }
 
 #[test]
@@ -263,44 +253,6 @@ fn registered_form_is_described_and_read_back() {
     let read = calls_of(&tools, TextFormat::Xml, short);
     assert_eq!(read, [("query".to_owned(), json!({"limit": 3, "statement": "a < b"}))]);
     assert_eq!(calls_of(&TextTools::new([&query]), TextFormat::Xml, short), []);
-}
-
-/// A `title`, a `$schema` and the format of a number are left out wherever a schema is, and nowhere else.
-#[test]
-fn schema_in_json_has_only_what_tells_a_model_something() {
-    let parameters = json!({
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "Arguments",
-        "type": "object",
-        "properties": {
-            "title": {"type": "string", "format": "date", "title": "Title", "default": {"title": "a"}},
-            "format": {"type": "integer", "format": "uint32", "minimum": 0},
-            "share": {"type": ["number", "null"], "format": "double"},
-            "steps": {"type": "array", "items": {"anyOf": [{"title": "Step", "$ref": "#/$defs/Step"}, true]}},
-            "kind": {"enum": [{"title": "kept"}], "format": "kind"},
-        },
-        "required": ["title"],
-        "$defs": {"Step": {"title": "Step", "type": "string"}},
-    });
-    let kept = json!({
-        "type": "object",
-        "properties": {
-            "title": {"type": "string", "format": "date", "default": {"title": "a"}},
-            "format": {"type": "integer", "minimum": 0},
-            "share": {"type": ["number", "null"]},
-            "steps": {"type": "array", "items": {"anyOf": [{"$ref": "#/$defs/Step"}, true]}},
-            "kind": {"enum": [{"title": "kept"}], "format": "kind"},
-        },
-        "required": ["title"],
-        "$defs": {"Step": {"type": "string"}},
-    });
-    let definition = ToolDefinition::new("book", "Books.", parameters);
-    for format in TextFormat::ALL {
-        let text = TextTools::new([&definition]).describe(format);
-        let schema = text.lines().find(|line| line.starts_with("{\"")).unwrap();
-        let schema: Value = serde_json::from_str(schema).unwrap();
-        assert_eq!(schema["parameters"], kept);
-    }
 }
 
 #[test]

@@ -5,12 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use advisor_core::{
-    Advisor, AdvisorInfo, BlockContent, BlockKind, ChatClient, ChatOptions, ChatRequest, ChatResponse, Chunk,
-    ConversationKey, Error, ErrorKind, FallbackModel, FinishReason, Message, Phase, Placement,
-    ResponseFormat, Result, Role, ToolDefinition, TurnId, TurnStream, async_trait,
+    BlockContent, BlockKind, ChatClient, ChatOptions, Chunk, ConversationKey, Error, ErrorKind,
+    FallbackModel, FinishReason, Message, Phase, ResponseFormat, Result, Role, ToolDefinition, TurnStream,
 };
 use advisor_testkit::validate_transcript;
-use advisor_testkit::{Answer, Gate, Journal, ScriptedModel, WordEmbeddings};
+use advisor_testkit::{Answer, Gate, ScriptedModel, WordEmbeddings};
 use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore};
 use common_advisors::retrieval::{
     Document, InMemoryVectors, OnFailure, Query, Retrieval, Retrieved, Retriever, VectorRetriever,
@@ -128,34 +127,6 @@ async fn law_m2_m4_documents_are_sent_every_round_unstored() {
 }
 
 #[tokio::test]
-async fn many_rounds_retrieve_once() {
-    let (calls, retriever) = counting();
-    let answers = (0..9).map(|_| calling()).chain([Answer::from_text("Sunny.")]);
-    let model = ScriptedModel::new(answers);
-    let client = client(&model, Retrieval::new(retriever), None);
-    client.prompt().user("Weather?").call().await.unwrap();
-    assert_eq!((model.calls(), calls.load(Ordering::Relaxed)), (10, 1));
-}
-
-#[tokio::test]
-async fn a_turn_submitted_again_retrieves_nothing() {
-    let (calls, retriever) = counting();
-    let model = ScriptedModel::new([Answer::from_text("At nine [1].")]);
-    let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
-    let client = client(&model, Retrieval::new(retriever), Some((Phase::Round, memory)));
-    let turn = TurnId::new("t").unwrap();
-    for _ in 0..2 {
-        let prompt = client.prompt().user("When?").conversation("c").turn(turn.clone());
-        let response = prompt.call().await.unwrap();
-        assert_eq!(
-            (response.text(), cited(response.message())),
-            ("At nine [1].".into(), vec!["Hours".into()])
-        );
-    }
-    assert_eq!((model.calls(), calls.load(Ordering::Relaxed)), (1, 1));
-}
-
-#[tokio::test]
 async fn law_m5_each_tenant_reads_its_documents() {
     let (model, store) = (WordEmbeddings::new(), InMemoryVectors::new());
     for tenant in ["acme", "umbrella"] {
@@ -215,23 +186,6 @@ async fn law_s3_s4_citations_follow_the_text_that_names_them() {
 }
 
 #[tokio::test]
-async fn law_s5_citations_are_found_at_every_split() {
-    let text = "At nine [1, 2]. ä [2]";
-    for split in (0..=text.len()).filter(|split| text.is_char_boundary(*split)) {
-        let answer = Answer::new().text(&text[..split]).text(&text[split..]).finish(FinishReason::Stop);
-        let (_, retriever) = counting();
-        let turn =
-            client(&ScriptedModel::new([answer]), Retrieval::new(retriever), None).prompt().user("When?");
-        let chunks = read(turn.stream()).await;
-        let Some(Chunk::Completed(response)) = chunks.last() else { panic!("no completion") };
-        assert_eq!(
-            (response.text().as_str(), cited(response.message())),
-            (text, vec!["Hours".into(), "cats".into()])
-        );
-    }
-}
-
-#[tokio::test]
 async fn only_the_final_text_is_cited_in_every_phase() {
     for phase in [Phase::Turn, Phase::Round, Phase::ModelCall] {
         let (calls, retriever) = counting();
@@ -278,51 +232,6 @@ async fn lists_in_json_are_no_citations() {
     }
 }
 
-/// Records its work.
-struct Recorded(&'static str, Journal);
-
-impl AdvisorInfo for Recorded {
-    fn placement(&self) -> Placement {
-        Placement::new(Phase::ModelCall)
-    }
-}
-
-#[async_trait]
-impl Advisor for Recorded {
-    type State = ();
-
-    async fn before(&self, request: ChatRequest) -> Result<(ChatRequest, ())> {
-        self.1.record(format!("{}.before", self.0));
-        Ok((request, ()))
-    }
-
-    async fn after(&self, (): (), response: &ChatResponse) -> Result<()> {
-        self.1.record(format!("{}.after {:?}", self.0, cited(response.message())));
-        Ok(())
-    }
-}
-
-#[tokio::test]
-async fn law_o1_outer_advisors_complete_after_citations() {
-    let journal = Journal::new();
-    let model = ScriptedModel::new([Answer::from_text("At nine [1].")]).with_journal(&journal);
-    let in_retriever = journal.clone();
-    let retriever = move |_: Query| {
-        in_retriever.record("retrieve");
-        async { Ok(vec![hours()]) }
-    };
-    let client = ChatClient::builder(model)
-        .advisor(Recorded("outer", journal.clone()))
-        .advisor(Retrieval::new(retriever))
-        .advisor(Recorded("inner", journal.clone()))
-        .build()
-        .unwrap();
-    client.prompt().user("When?").call().await.unwrap();
-    let expected =
-        ["outer.before", "retrieve", "inner.before", "model.ask r1", "model.end r1", "inner.after []"];
-    assert_eq!(journal.labels(), [&expected[..], &["outer.after [\"Hours\"]"]].concat());
-}
-
 #[tokio::test]
 async fn failing_retriever_ends_the_turn_by_default() {
     let failing = |_: Query| async { Err(Error::new(ErrorKind::Connection, "the index is down")) };
@@ -336,28 +245,6 @@ async fn failing_retriever_ends_the_turn_by_default() {
     assert_eq!((response.text().as_str(), response.message().blocks().len()), ("Hello [1].", 1));
     assert_eq!(texts(&model.prompts()[0].messages), ["Be polite.", "When?"]);
     assert_eq!(response.turn.extensions().get::<Retrieved>(), None);
-}
-
-#[tokio::test]
-async fn law_k2_dropped_turn_drops_the_retriever() {
-    let connection = Arc::new(());
-    let in_retriever = Arc::downgrade(&connection);
-    let connections = std::sync::Mutex::new(Some(connection));
-    let retriever = move |_: Query| {
-        let connection = connections.lock().unwrap().take();
-        async move {
-            std::future::pending::<()>().await;
-            drop(connection);
-            Ok(vec![hours()])
-        }
-    };
-    let model = ScriptedModel::new([]);
-    let mut turn = client(&model, Retrieval::new(retriever), None).prompt().user("When?").stream();
-    assert!(turn.next().now_or_never().is_none(), "the retriever waits");
-    assert!(in_retriever.upgrade().is_some());
-    drop(turn);
-    assert!(in_retriever.upgrade().is_none());
-    assert_eq!(model.calls(), 0);
 }
 
 #[tokio::test]

@@ -139,17 +139,6 @@ fn finalize_ends_open_segments_once() {
     assert_eq!(run(&mut handler, &texts(["a"])).len(), 3);
 }
 
-#[test]
-fn restarted_attempt_makes_its_invocations_void() {
-    let mut handler = SegmentHandler::new(ToolCallFormat::Api, &tools());
-    for chunk in &chunks([call(0, "c1", "time"), call(1, "c2", "time")])[..3] {
-        handler.feed(chunk).unwrap();
-    }
-    let events = handler.feed(&Chunk::AttemptRestarted { round: 1 }).unwrap();
-    assert!(short(&events).iter().all(|event| event.ends_with("interrupted: the model is called again")));
-    assert_eq!(handler.invocations().count(), 0);
-}
-
 /// Segments that have ended end once more, so that a consumer can take back what it has shown.
 #[test]
 fn restarted_attempt_makes_its_ended_segments_void() {

@@ -1,9 +1,9 @@
-//! `SegmentHandler::new` reads calls as the format says; a provider's format is a default.
+//! Without tools, every format passes text through.
 
 use text_tool_calls::segments::SegmentHandler;
 use text_tool_calls::{TextFormat, TextTools, ToolCallFormat};
 
-use crate::segments::common::{call, chunks, invocations, run, texts, tools};
+use crate::segments::common::{call, chunks, run, texts};
 
 #[test]
 fn without_tools_all_text_passes_through() {
@@ -14,21 +14,5 @@ fn without_tools_all_text_passes_through() {
         let events = run(&mut handler, &answer);
         assert_eq!(events, ["text_1 start \"text\"", "text_1: <tool name=\"time\"/>", "text_1 end"]);
         assert_eq!(handler.invocations().count(), 0);
-    }
-}
-
-#[test]
-fn format_chooses_how_calls_are_read() {
-    for (format, text) in [
-        (TextFormat::Xml, "<tool name=\"time\"/>"),
-        (TextFormat::Json, "{\"tool\": \"time\"}"),
-        (TextFormat::Sentinel, "[[SEG_START {\"type\": \"tool\", \"name\": \"time\"}]][[SEG_END]]"),
-    ] {
-        let mut handler = SegmentHandler::new(ToolCallFormat::Text(format), &tools());
-        run(&mut handler, &texts([text]));
-        assert_eq!(invocations(&handler), ["call_1 time {}"]);
-        let mut native = SegmentHandler::new(ToolCallFormat::Api, &tools());
-        assert_eq!(run(&mut native, &texts([text]))[1], format!("text_1: {text}"));
-        assert_eq!(native.invocations().count(), 0);
     }
 }

@@ -136,15 +136,6 @@ fn broken_or_missing_arguments_are_no_invocation() {
 }
 
 #[test]
-fn calls_of_one_id_are_two_segments() {
-    let mut handler = native();
-    run(&mut handler, &chunks([call(0, "c1", "time"), call(1, "c1", "weather")]));
-    let ids: Vec<_> = handler.invocations().map(|found| found.id.clone()).collect();
-    assert_eq!(ids.len(), 2);
-    assert_ne!(ids[0], ids[1]);
-}
-
-#[test]
 fn media_is_a_segment() {
     let media = Media::from_url("image/png", "https://example.com/a.png");
     let events = run(&mut native(), &chunks([Delta::media(media)]));

@@ -90,18 +90,6 @@ fn start_of_a_file_waits_for_its_path_element() {
 }
 
 #[test]
-fn list_of_calls_gives_all_invocations() {
-    let mut handler = parsing(TextFormat::Json);
-    run(
-        &mut handler,
-        &texts([
-            "[{\"name\": \"time\", \"args\": {}}, {\"name\": \"weather\", \"args\": {\"city\": \"a\"}}]",
-        ]),
-    );
-    assert_eq!(invocations(&handler), ["t:call_1 time {}", "t:call_2 weather {\"city\":\"a\"}"]);
-}
-
-#[test]
 fn ids_of_kimi_stay_distinct() {
     let call = |number: u32| {
         format!("<|tool_call_begin|>functions.time:{number}<|tool_call_argument_begin|>{{}}<|tool_call_end|>")
@@ -143,33 +131,5 @@ fn answer_without_text_has_no_events() {
     for format in TextFormat::ALL {
         assert_eq!(run(&mut parsing(format), &texts([])), Vec::<String>::new());
         assert_eq!(run(&mut parsing(format), &texts(["", ""])), Vec::<String>::new());
-    }
-}
-
-#[test]
-fn law_s5_segments_are_the_same_at_every_split() {
-    let shell = "[[SEG_START {\"type\": \"run_bash\"}]]a && b[[SEG_END]]";
-    for (format, text) in [
-        (
-            TextFormat::Xml,
-            "a <tool name=\"weather\"><arg name=\"city\">b</arg></tool> <toolbox> <write_file path=\"c\">d</write_file>e",
-        ),
-        (
-            TextFormat::Json,
-            "a {\"tool\": \"time\"} {\"b\": 1} [{\"name\": \"weather\", \"args\": {\"city\": \"\\\"}\"}}] c",
-        ),
-        (TextFormat::Sentinel, format!("a {shell} b [[SEG_ {shell} c [[SEG_START").as_str()),
-    ] {
-        let segments = |pieces: &[&str]| {
-            let mut handler = parsing(format);
-            (run(&mut handler, &texts(pieces.iter().copied())), invocations(&handler))
-        };
-        let whole = segments(&[text]);
-        assert_eq!(whole.1.len(), 2, "{whole:?}");
-        for at in 1..text.len() {
-            let (left, right) = text.split_at(at);
-            assert_eq!(segments(&[left, right]), whole, "split before {right:?}");
-        }
-        assert_eq!(segments(&text.split("").collect::<Vec<_>>()), whole);
     }
 }

@@ -3,10 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use advisor_core::{
-    AdvisorChain, AdvisorRole, ChunkStream, Error, ErrorKind, FinishReason, Phase, Placement, Result,
-    StreamAdvisor, from_fn,
-};
+use advisor_core::{Error, ErrorKind, FinishReason, Result};
 use advisor_testkit::{Answer, Gate, ScriptedModel};
 use common_advisors::policy::{BlockPolicy, DenialCause, OnFailure, PendingBlock, Verdict};
 use futures::{FutureExt, StreamExt};
@@ -108,46 +105,6 @@ async fn law_s4_failed_judge_may_fail_the_answer() {
         let partial = crate::policy::blocks::common::in_short(error.partial().unwrap());
         assert_eq!(partial, ["Hm.", "(good {})"], "{judge:?}");
     }
-}
-
-/// An advisor beside the model that waits for the whole answer, like a model that does not stream.
-fn whole() -> Arc<dyn StreamAdvisor> {
-    let whole =
-        |request, next: AdvisorChain| async move { Ok(ChunkStream::answer(next.next_call(request).await?)) };
-    Arc::new(
-        from_fn("whole", whole)
-            .with_placement(Placement { phase: Phase::ModelCall, role: AdvisorRole::BesideModel }),
-    )
-}
-
-/// A caller that does not stream, and a model that does not, have the same answer, denials and error.
-#[tokio::test(start_paused = true)]
-async fn law_s6_failures_are_the_same_without_streaming() {
-    for (judge, _) in JUDGES {
-        for on_failure in [OnFailure::Deny, OnFailure::Allow, OnFailure::Fail] {
-            let policy = BlockPolicy { on_failure, ..policy(judge) };
-            let streamed = judged(policy.clone()).await;
-            let of_whole = run(answer(), vec![Arc::new(policy.clone()), whole()]).await;
-            let request = request();
-            let turn = Arc::clone(&request.turn);
-            let chain = chain(ScriptedModel::new([answer()]), [Arc::new(policy) as _]);
-            let called = Run { chunks: Vec::new(), outcome: chain.next_call(request).await, turn };
-            for whole in [of_whole, called] {
-                assert_eq!(outcome(&whole), outcome(&streamed), "{judge:?} {on_failure:?}");
-                assert_eq!(whole.denials(), streamed.denials(), "{judge:?} {on_failure:?}");
-            }
-            assert_eq!(streamed.outcome.is_err(), on_failure == OnFailure::Fail);
-        }
-    }
-}
-
-/// The blocks and the finish reason, and the error in words if there is one.
-fn outcome(run: &Run) -> (Vec<String>, FinishReason, Option<String>) {
-    let (response, error) = match &run.outcome {
-        Ok(response) => (response, None),
-        Err(error) => (error.partial().unwrap(), Some(format!("{:?}: {error}", error.kind()))),
-    };
-    (crate::policy::blocks::common::in_short(response), response.finish().reason.clone(), error)
 }
 
 /// A reader that is away while the time is over does not deny a call: the judge could not work meanwhile.

@@ -2,24 +2,12 @@
 
 use std::sync::{Arc, Mutex};
 
-use advisor_core::{
-    AggregatorSettings, Block, BlockHead, BlockId, BlockKind, BlockObserver, ChatResponse, Delta,
-    FinishReason, ToolCallDelta,
-};
+use advisor_core::{AggregatorSettings, FinishReason};
 use advisor_testkit::{Answer, Gate, ScriptedModel};
-use common_advisors::policy::{BlockPolicy, ObserveBlocks, PendingBlock, Verdict};
+use common_advisors::policy::{BlockPolicy, PendingBlock, Verdict};
 use futures::{FutureExt, StreamExt};
 
-use crate::policy::blocks::common::{chain, denying, judged, opened, request, run, run_in};
-
-#[tokio::test]
-async fn text_alone_passes_unjudged() {
-    let policy = judged(|_| panic!("a text is not judged"));
-    let answer = Answer::new().text("Here").text(" are").text(" islands.").finish(FinishReason::Stop);
-    let run = run(answer, vec![Arc::new(policy)]).await;
-    assert_eq!(run.blocks(), ["Here are islands."]);
-    assert_eq!(run.denials().0, []);
-}
+use crate::policy::blocks::common::{chain, denying, request, run};
 
 /// Some providers never interleave calls. With their setting, a call is judged when the next block begins.
 #[tokio::test]
@@ -52,56 +40,6 @@ async fn eager_calls_are_judged_when_the_next_begins() {
 }
 
 #[tokio::test]
-async fn empty_pieces_open_no_block() {
-    let piece = |index, text: &str| Delta::tool_call(ToolCallDelta::arguments(index, text));
-    let answer = Answer::new()
-        .text("I'll get the weather")
-        .text("")
-        .delta(Delta::tool_call(ToolCallDelta::start(0, "c1", "weather")))
-        .text("")
-        .delta(piece(0, "{\"a\":"))
-        .text("")
-        .delta(piece(0, "1}"))
-        .finish(FinishReason::ToolCalls);
-    let run = run(answer, vec![Arc::new(denying(&[]))]).await;
-    assert_eq!(opened(&run.chunks), [BlockKind::Text, BlockKind::ToolCall]);
-    assert_eq!(run.blocks(), ["I'll get the weather", "(weather {\"a\":1})"]);
-}
-
-/// What happens to blocks, in order.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<String>>>);
-
-impl BlockObserver for Log {
-    fn opened(&mut self, block: BlockId, head: &BlockHead) {
-        self.0.lock().unwrap().push(format!("{block} + {:?}", head.kind));
-    }
-
-    fn closed(&mut self, block: BlockId, _content: &Block) {
-        self.0.lock().unwrap().push(format!("{block} -"));
-    }
-
-    fn completed(&mut self, response: &ChatResponse) {
-        self.0.lock().unwrap().push(format!("{:?}", response.finish().reason));
-    }
-}
-
-#[tokio::test]
-async fn blocks_open_and_close_in_order() {
-    let answer = (0..98).fold(Answer::new(), |answer, _| answer.text("x "));
-    let answer = answer.call("c1", "a", "{}").call("c2", "b", "{}").finish(FinishReason::ToolCalls);
-    let log = Log::default();
-    let of_log = log.clone();
-    let observer = ObserveBlocks::new(move |_| of_log.clone());
-    let run = run(answer, vec![Arc::new(observer), Arc::new(denying(&[]))]).await;
-    assert_eq!(run.response().text().len(), 196);
-    assert_eq!(
-        *log.0.lock().unwrap(),
-        ["1.0 + Text", "1.0 -", "1.1 + ToolCall", "1.1 -", "1.2 + ToolCall", "1.2 -", "ToolCalls"]
-    );
-}
-
-#[tokio::test]
 async fn text_after_a_call_is_a_separate_block() {
     for (names, expected) in [
         (&[][..], ["Before.", "(look {})", "After."]),
@@ -112,7 +50,7 @@ async fn text_after_a_call_is_a_separate_block() {
             .call("c1", "look", "{}")
             .text("After.")
             .finish(FinishReason::ToolCalls);
-        let run = run_in(chain(ScriptedModel::new([answer]), [Arc::new(denying(names)) as _])).await;
+        let run = run(answer, vec![Arc::new(denying(names))]).await;
         assert_eq!(run.blocks(), expected);
     }
 }

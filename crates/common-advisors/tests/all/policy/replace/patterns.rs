@@ -133,18 +133,6 @@ fn any_pattern() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// Any text, at any split.
-    #[test]
-    fn law_s5_any_text_of_a_pattern(
-        pattern in prop::sample::select(PATTERNS.to_vec()),
-        pieces in prop::collection::vec("[abcé \n]{0,6}", 0..8),
-    ) {
-        let pieces: Vec<_> = pieces.iter().map(String::as_str).filter(|piece| !piece.is_empty()).collect();
-        let text = pieces.concat();
-        check(&text, pattern, "<>", std::iter::once(pieces.clone()));
-        check_hold_back(&pieces, pattern);
-    }
-
     /// Any pattern. One that matches an empty text gets another character.
     #[test]
     fn law_s5_any_pattern_is_that_of_the_whole_text(

@@ -1,7 +1,5 @@
 //! Replaced words of a stream: split anywhere, earlier words of the list first, never across two blocks.
 
-use std::sync::Arc;
-
 use advisor_core::{AdvisorChain, BlockContent, BlockKind, ChatRequest, DeltaKind, FinishReason, Message};
 use advisor_testkit::{Answer, ScriptedModel};
 use common_advisors::policy::{LetterCase, ReplaceText};
@@ -165,14 +163,6 @@ async fn chosen_kinds_are_edited() {
         });
         assert_eq!(call, Some("{\"at\":\"secret\"}"), "arguments are never edited");
     }
-}
-
-/// One policy serves many answers at once, none of which sees the text of another.
-#[tokio::test]
-async fn law_s7_answers_do_not_share_held_text() {
-    let policy = Arc::new(ReplaceText::new([("ab", "1")]));
-    let [first, second] = [&["a", "c"][..], &["b", "ab"]].map(|pieces| replaced(&policy, pieces).whole);
-    assert_eq!((first.as_str(), second.as_str()), ("ac", "b1"));
 }
 
 proptest! {

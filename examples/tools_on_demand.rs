@@ -47,7 +47,7 @@ async fn main() -> advisor_chain::Result<()> {
     println!("{}", client.explain());
 
     let key = ConversationKey::in_tenant("acme", "c1")?;
-    let prompt = client.prompt().extension(TemplateValues::new().with("user", "Ann")).conversation(key);
+    let prompt = client.prompt().extension(TemplateValues::default().with("user", "Ann")).conversation(key);
     println!("{}", prompt.clone().user("Write to Bo.").call().await?.text());
     // The found tool is still known, but this turn may only use one of the tenant's.
     let answer = prompt.user("Write to Cy, too.").advisor(OnlyTools::new(["invoice"])).call().await?;

@@ -162,7 +162,7 @@ fn of_the_workspace() -> Vec<(&'static str, Subject)> {
             "a response cache with similar questions",
             Subject::new(|| ResponseCache::new().with_similar(WordEmbeddings::default(), 0.999)),
         ),
-        ("a prefix watch", Subject::new(PrefixWatch::new)),
+        ("a prefix watch", Subject::new(PrefixWatch::default)),
         (
             "tools of a function",
             Subject::new(|| tools_fn("tools", |_: ChatRequest| async { Ok(ToolSet::new()) })),
@@ -251,7 +251,7 @@ fn looking_at_chunks() -> Vec<(&'static str, Subject, u64)> {
             Subject::new(|| ResponseCache::new().with_similar(WordEmbeddings::default(), 0.999)),
             0,
         ),
-        ("of a prefix watch", Subject::new(PrefixWatch::new), 0),
+        ("of a prefix watch", Subject::new(PrefixWatch::default), 0),
         ("of a fallback", Subject::new(falls_back), 0),
         ("of memory", Subject::new(|| ChatMemoryAdvisor::new(InMemoryStore::new())), 0),
         ("of a tool loop", Subject::new(|| tool_loop(ToolCallStreaming::TextOnly)), 0),

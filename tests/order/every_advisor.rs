@@ -57,7 +57,7 @@ const INNER: [Add; 15] = [
     },
     |client| client.advisor(ResponseCache::new()),
     |client| client.advisor(ResponseCache::new().with_similar(WordEmbeddings::new(), 0.999)),
-    |client| client.advisor(PrefixWatch::new()),
+    |client| client.advisor(PrefixWatch::default()),
     |client| client.advisor(OnlyTools::new(["look", "search_tools"])),
     |client| client.advisor(ToolSearch::new(&ToolSet::new()).unwrap()),
     |client| client.advisor(ReReading),

@@ -154,7 +154,7 @@ async fn law_s2_arguments_stream_while_they_are_written() {
     let setting = setting(
         [answer.finish(FinishReason::Stop), Answer::from_text("C")],
         Phase::Round,
-        Some(TextToolCalls::new(TextFormat::Xml).with_form(form)),
+        Some(TextToolCalls { forms: vec![form], ..TextToolCalls::new(TextFormat::Xml) }),
     );
     let mut turn = setting.turn("Go.");
     let mut arguments = String::new();
@@ -262,8 +262,8 @@ async fn call_in_text_is_reported_or_recovered_beside_the_interface() {
     assert_eq!(leaks.0[0].format, TextFormat::Kimi);
     assert_eq!(reporting.model.prompts()[0].tools, ["look"]);
 
-    let recovering =
-        setting(answers(), Phase::Round, Some(native.with_recovered_formats([TextFormat::Kimi])));
+    let recovering = TextToolCalls { recovered: vec![TextFormat::Kimi], ..native };
+    let recovering = setting(answers(), Phase::Round, Some(recovering));
     chunks(recovering.turn("Go.")).await;
     assert_eq!(recovering.runs(), [json!({"at": "x"})]);
     assert_eq!(recovering.remembered().await[1].tool_calls().next().unwrap().id, "functions.look:0");
@@ -322,7 +322,7 @@ async fn answer_form_is_described_in_words_beside_tools() {
 async fn law_r1_call_too_many_over_several_texts_is_error() {
     let mut limits = ParserLimits::default();
     limits.calls = 3;
-    let in_text = TextToolCalls::new(TextFormat::Xml).with_limits(limits);
+    let in_text = TextToolCalls { limits, ..TextToolCalls::new(TextFormat::Xml) };
     let two = call(TextFormat::Xml, r#"{"at":"a"}"#).repeat(2);
     let text = |block| Delta::text(two.as_str()).with_block(block);
     for (blocks, kind) in [(1, None), (2, Some(ErrorKind::TooLarge))] {

@@ -14,6 +14,6 @@ pub(super) fn rows() -> Vec<Row> {
             RateLimit::for_each_tenant().with_calls(1_000, Duration::from_secs(1)).with_concurrency(8)
         }),
         Row::new("ResponseCache", ResponseCache::new).in_a(Base::Text, ", no hit").touching(Touch::Works(60)),
-        Row::new("PrefixWatch", PrefixWatch::new),
+        Row::new("PrefixWatch", PrefixWatch::default),
     ]
 }

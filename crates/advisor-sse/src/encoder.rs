@@ -190,7 +190,7 @@ impl<E: Encoder> Encoding<E> {
 /// # async fn main() {
 /// let chunks = Chunk::from_block(BlockId::new(1, 0), &Block::text("Hello"))
 ///     .chain([Chunk::Completed(ChatResponse::from("Hello"))]);
-/// let bytes = encode(Encoding::new(ChatEvents::new()), stream::iter(chunks.map(Ok)));
+/// let bytes = encode(Encoding::new(ChatEvents::default()), stream::iter(chunks.map(Ok)));
 /// let bytes: Vec<_> = bytes.collect().await;
 /// assert_eq!(bytes.concat(), b"data: {\"type\":\"content\",\"content\":\"Hello\"}\n\ndata: [DONE]\n\n");
 /// # }

@@ -19,7 +19,7 @@ use serde_json::Value;
 /// let mut chunks: Vec<_> = Chunk::from_block(BlockId::new(1, 0), &Block::text("Hello")).collect();
 /// chunks.push(Chunk::Completed(ChatResponse::from("Hello")));
 /// let play = |frames: Frames| {
-///     let mut encoding = Encoding::new(ChatEvents::new()).with_frames(frames);
+///     let mut encoding = Encoding::new(ChatEvents::default()).with_frames(frames);
 ///     chunks.iter().map(|chunk| encoding.push(&Ok(chunk.clone()))).collect::<Vec<_>>().concat()
 /// };
 ///

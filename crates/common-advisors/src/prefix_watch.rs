@@ -55,7 +55,7 @@ use crate::recent::Recent;
 /// # async fn main() -> advisor_core::Result<()> {
 /// let changes = Arc::new(Mutex::new(Vec::new()));
 /// let noted = Arc::clone(&changes);
-/// let watch = PrefixWatch::new().with_on_change(move |change| noted.lock().unwrap().push(change.clone()));
+/// let watch = PrefixWatch::default().with_on_change(move |change| noted.lock().unwrap().push(change.clone()));
 /// let model = ScriptedModel::new([Answer::from_text("Hi."), Answer::from_text("Hi.")]);
 /// let client = ChatClient::builder(model).advisor(watch).build()?;
 /// for time in ["12:00", "12:01"] {
@@ -100,11 +100,6 @@ pub struct PrefixChange {
 }
 
 impl PrefixWatch {
-    /// Creates one that warns.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// Calls a function at each change, beside the warning: to count changes, or to fail a test. It must not block.
     pub fn with_on_change(self, on_change: impl Fn(&PrefixChange) + Send + Sync + 'static) -> Self {
         Self { on_change: Some(Arc::new(on_change)), ..self }

@@ -19,7 +19,7 @@ use advisor_core::{
 /// use common_advisors::{PromptTemplate, TemplateValues};
 ///
 /// let template: PromptTemplate = "Answer {name} in {language}. Write {{}} for nothing.".parse()?;
-/// let values = TemplateValues::new().with("name", "Ann").with("language", "French");
+/// let values = TemplateValues::default().with("name", "Ann").with("language", "French");
 /// assert_eq!(template.render(&values)?, "Answer Ann in French. Write {} for nothing.");
 /// # Ok::<(), advisor_core::Error>(())
 /// ```
@@ -124,7 +124,7 @@ fn misplaced(braces: &str) -> Error {
 /// let system = SystemTemplate::new(template).with("language", "English");
 /// let model = ScriptedModel::new([Answer::from_text("Bonjour.")]);
 /// let client = ChatClient::builder(model.clone()).advisor(system).build()?;
-/// let values = TemplateValues::new().with("user", "Ann").with("language", "French");
+/// let values = TemplateValues::default().with("user", "Ann").with("language", "French");
 /// client.prompt().user("Hello").extension(values).call().await?;
 /// assert_eq!(model.prompts()[0].messages.iter().next().unwrap().text(), "You help Ann. Answer in French.");
 /// # Ok(()) }
@@ -144,7 +144,7 @@ pub struct TemplateValues(BTreeMap<Text, Text>);
 impl SystemTemplate {
     /// Creates an advisor without values.
     pub fn new(template: PromptTemplate) -> Self {
-        Self { template, values: TemplateValues::new() }
+        Self { template, values: TemplateValues::default() }
     }
 
     /// Sets a value for all turns.
@@ -154,11 +154,6 @@ impl SystemTemplate {
 }
 
 impl TemplateValues {
-    /// Creates an empty set of values.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// Sets a value.
     pub fn with(mut self, name: impl Into<Text>, value: impl Into<Text>) -> Self {
         self.0.insert(name.into(), value.into());
@@ -242,7 +237,7 @@ mod tests {
     #[test]
     fn values_are_inserted_as_they_are() {
         let template: PromptTemplate = "{a}{b_2} {a}{{a}}".parse().unwrap();
-        let values = TemplateValues::new().with("a", "{b_2}").with("b_2", "}}");
+        let values = TemplateValues::default().with("a", "{b_2}").with("b_2", "}}");
         assert_eq!(template.render(&values).unwrap(), "{b_2}}} {b_2}{a}");
         let empty: PromptTemplate = "".parse().unwrap();
         assert_eq!(empty.render(&values).unwrap(), "");
@@ -251,7 +246,7 @@ mod tests {
     #[test]
     fn missing_values_and_stray_braces_are_named() {
         let template: PromptTemplate = "Hi {name}".parse().unwrap();
-        let error = template.render(&TemplateValues::new().with("other", "Ann")).unwrap_err();
+        let error = template.render(&TemplateValues::default().with("other", "Ann")).unwrap_err();
         assert!(error.to_string().contains("`{name}`"), "{error}");
         for text in ["{", "}", "a {} b", "{a b}", "{a", "{{}", "{ä-}"] {
             let error = text.parse::<PromptTemplate>().unwrap_err();

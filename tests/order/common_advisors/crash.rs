@@ -43,7 +43,7 @@ mod a_cache_with_similar_questions {
 }
 
 mod a_prefix_watch {
-    super::crash_points_of_advisor!(super::PrefixWatch::new());
+    super::crash_points_of_advisor!(super::PrefixWatch::default());
 }
 
 mod all_with_memory_outside {

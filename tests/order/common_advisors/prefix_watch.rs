@@ -12,7 +12,7 @@ type Changes = Arc<Mutex<Vec<PrefixChange>>>;
 fn watch() -> (PrefixWatch, Changes) {
     let changes = Changes::default();
     let noted = Arc::clone(&changes);
-    (PrefixWatch::new().with_on_change(move |change| noted.lock().unwrap().push(change.clone())), changes)
+    (PrefixWatch::default().with_on_change(move |change| noted.lock().unwrap().push(change.clone())), changes)
 }
 
 /// What the changes since the last look were: system text, tools, message.
@@ -98,7 +98,7 @@ async fn conversations_and_turns_are_compared_with_themselves() {
 #[tokio::test]
 async fn law_r3_warning_has_no_content() {
     let (log, _logging) = Log::start();
-    let client = ChatClient::builder(hello()).advisor(PrefixWatch::new()).build().unwrap();
+    let client = ChatClient::builder(hello()).advisor(PrefixWatch::default()).build().unwrap();
     for text in ["canary", "other canary"] {
         let messages = [Message::user(text), Message::assistant("x"), Message::user("y")];
         ask(client.prompt().system(text).messages(messages).conversation("c1")).await;

@@ -19,7 +19,7 @@ async fn law_m2_rendered_system_text_is_never_stored() {
             .build()
             .unwrap();
         for (user, text) in [("Ann", "go"), ("Bo", "And?")] {
-            let values = TemplateValues::new().with("user", user);
+            let values = TemplateValues::default().with("user", user);
             let prompt = client.prompt().system("Be brief.").user(text).conversation("c");
             prompt.extension(values).call().await.unwrap();
         }

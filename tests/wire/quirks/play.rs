@@ -98,8 +98,8 @@ pub(crate) fn client(transcript: &Transcript, model: impl ChatModel) -> ChatClie
     match transcript.setting("text-calls") {
         None => {}
         Some("recovered") => {
-            let advisor = TextToolCalls::new(ToolCallFormat::Api).with_recovered_formats(TextFormat::ALL);
-            builder = builder.advisor(advisor);
+            let recovered = TextFormat::ALL.to_vec();
+            builder = builder.advisor(TextToolCalls { recovered, ..TextToolCalls::new(ToolCallFormat::Api) });
         }
         Some(other) => panic!("{}: text-calls: {other}", transcript.name),
     }

@@ -93,12 +93,6 @@ enum Event<'a> {
 }
 
 impl ChatEvents {
-    /// Creates the encoder of one turn.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// Also sends reasoning, as `{"type":"reasoning","content":"Hm.","block":"1.0"}`. Text has its `block`, too, and a
     /// restart its `round`. The id of a block begins with its round and a dot. Blocks of one turn may interleave.
     ///

@@ -16,7 +16,7 @@ fn events_of(encoder: ChatEvents, turn: &Turn) -> Vec<Value> {
 }
 
 fn events(turn: &Turn) -> Vec<Value> {
-    events_of(ChatEvents::new(), turn)
+    events_of(ChatEvents::default(), turn)
 }
 
 fn content(text: &str) -> Value {
@@ -98,7 +98,7 @@ async fn an_empty_answer_is_said() {
 async fn a_second_attempt_has_blocks_of_its_own() {
     let turns = crate::turns::all().await;
     let (_, turn) = turns.iter().find(|(name, _)| *name == "a second attempt").unwrap();
-    let events = events_of(ChatEvents::new().with_blocks(), turn);
+    let events = events_of(ChatEvents::default().with_blocks(), turn);
     let blocks: Vec<_> =
         events.iter().map(|event| (&event["type"], &event["block"], &event["round"])).collect();
     let expected = [

@@ -29,10 +29,10 @@ macro_rules! check {
 
 pub(crate) fn protocols() -> Vec<Protocol> {
     vec![
-        ("chat events", || Box::new(ChatEvents::new()), check!(validate::chat_events)),
+        ("chat events", || Box::new(ChatEvents::default()), check!(validate::chat_events)),
         (
             "chat events with blocks",
-            || Box::new(ChatEvents::new().with_blocks()),
+            || Box::new(ChatEvents::default().with_blocks()),
             check!(validate::chat_events),
         ),
         ("UI messages", || Box::new(UiMessages::new("m1")), check!(validate::ui_messages)),

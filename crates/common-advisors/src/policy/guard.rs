@@ -259,24 +259,6 @@ impl OutputGuard {
     pub fn with_kinds(self, kinds: impl IntoIterator<Item = BlockKind>) -> Self {
         Self { kinds: kinds.into_iter().collect(), ..self }
     }
-
-    /// Guards a stream outside a chain.
-    pub fn edit(&self, stream: ChunkStream) -> ChunkStream {
-        let (kinds, reply) = (self.kinds.clone(), self.guard.reply());
-        let mut matcher = self.guard.matcher.clone();
-        stream.edit_text(matcher.hold_back(), move |text: &mut PendingText<'_>| {
-            if !kinds.contains(&text.kind) {
-                return text.pass(text.len());
-            }
-            match matcher.find((&*text).into()) {
-                Found::Nothing(until) => text.pass(until),
-                Found::Match(start) => {
-                    text.pass(start);
-                    text.end_answer(FinishReason::ContentFilter, reply.clone());
-                }
-            }
-        })
-    }
 }
 
 impl AdvisorInfo for OutputGuard {
@@ -292,6 +274,20 @@ impl AdvisorInfo for OutputGuard {
 #[async_trait]
 impl StreamAdvisor for OutputGuard {
     async fn advise_stream(self: Arc<Self>, request: ChatRequest, next: AdvisorChain) -> Result<ChunkStream> {
-        Ok(self.edit(next.next_stream(request).await?))
+        let (kinds, reply) = (self.kinds.clone(), self.guard.reply());
+        let mut matcher = self.guard.matcher.clone();
+        let stream = next.next_stream(request).await?;
+        Ok(stream.edit_text(matcher.hold_back(), move |text: &mut PendingText<'_>| {
+            if !kinds.contains(&text.kind) {
+                return text.pass(text.len());
+            }
+            match matcher.find((&*text).into()) {
+                Found::Nothing(until) => text.pass(until),
+                Found::Match(start) => {
+                    text.pass(start);
+                    text.end_answer(FinishReason::ContentFilter, reply.clone());
+                }
+            }
+        }))
     }
 }

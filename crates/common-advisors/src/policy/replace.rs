@@ -95,11 +95,24 @@ impl ReplaceText {
     pub fn with_kinds(self, kinds: impl IntoIterator<Item = BlockKind>) -> Self {
         Self { kinds: kinds.into_iter().collect(), ..self }
     }
+}
 
-    /// Edits a stream outside a chain.
-    pub fn edit(&self, stream: ChunkStream) -> ChunkStream {
-        let Self { mut search, replacements, kinds } = self.clone();
-        stream.edit_text(search.hold_back(), move |text: &mut PendingText<'_>| {
+impl AdvisorInfo for ReplaceText {
+    fn name(&self) -> &'static str {
+        "replace-text"
+    }
+
+    fn placement(&self) -> Placement {
+        Placement { phase: Phase::ModelCall, role: AdvisorRole::InsideMemory }
+    }
+}
+
+#[async_trait]
+impl StreamAdvisor for ReplaceText {
+    async fn advise_stream(self: Arc<Self>, request: ChatRequest, next: AdvisorChain) -> Result<ChunkStream> {
+        let Self { mut search, replacements, kinds } = (*self).clone();
+        let stream = next.next_stream(request).await?;
+        Ok(stream.edit_text(search.hold_back(), move |text: &mut PendingText<'_>| {
             if !kinds.contains(&text.kind) {
                 return text.pass(text.len());
             }
@@ -118,23 +131,6 @@ impl ReplaceText {
                     }
                 }
             }
-        })
-    }
-}
-
-impl AdvisorInfo for ReplaceText {
-    fn name(&self) -> &'static str {
-        "replace-text"
-    }
-
-    fn placement(&self) -> Placement {
-        Placement { phase: Phase::ModelCall, role: AdvisorRole::InsideMemory }
-    }
-}
-
-#[async_trait]
-impl StreamAdvisor for ReplaceText {
-    async fn advise_stream(self: Arc<Self>, request: ChatRequest, next: AdvisorChain) -> Result<ChunkStream> {
-        Ok(self.edit(next.next_stream(request).await?))
+        }))
     }
 }

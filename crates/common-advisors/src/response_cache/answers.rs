@@ -91,13 +91,6 @@ impl Answers {
         }
     }
 
-    /// Gives the answer to a request to no similar question any more.
-    pub(super) fn keep_from_others(&mut self, asked: &Asked) {
-        if let Some(entry) = self.take(asked) {
-            self.insert(Entry { embedding: None, ..entry });
-        }
-    }
-
     /// Removes the answer to an equal request.
     pub(super) fn remove_answer(&mut self, asked: &Asked) {
         self.take(asked);
@@ -301,7 +294,7 @@ mod tests {
         };
         assert_eq!(closest(&mut answers, 0.9).as_deref(), Some("nearer"));
         assert_eq!(closest(&mut answers, 0.9999), None);
-        answers.keep_from_others(&asked("nearer"));
+        answers.remove_answer(&asked("nearer"));
         assert_eq!(closest(&mut answers, 0.9).as_deref(), Some("near"));
         tokio::time::advance(Duration::from_secs(10)).await;
         assert_eq!(closest(&mut answers, 0.0), None, "too old");

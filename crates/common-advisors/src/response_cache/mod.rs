@@ -83,8 +83,8 @@ impl ResponseCache {
     /// this cosine, from -1 to 1. Useful values depend on the embedding model and on the questions.
     ///
     /// A question is the text of the last message, which the user wrote. Everything else has to be equal: all other
-    /// messages, the options and the tools. An answer with calls is not given to another question. If an advisor outside
-    /// rejects the answer to a similar question, only the question that it was made for keeps it.
+    /// messages, the options and the tools. An answer with calls is not given to another question. An answer that
+    /// an advisor outside rejects is forgotten, also if it was made for a similar question.
     ///
     /// A search compares the embedding with every kept question. So the time of a call grows with their number, which
     /// [`with_bytes`](Self::with_bytes) bounds.
@@ -118,37 +118,22 @@ impl ResponseCache {
         self.answers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the known answer to an equal request, or to one with a similar question, and the embedding of the
-    /// question, if it was needed.
-    async fn find(&self, asked: &Arc<Asked>) -> (Option<Known>, Option<Embedding>) {
+    /// Returns the known answer to an equal request, or to one with a similar question, with that request; and the embedding
+    /// of the question, if it was needed.
+    async fn find(&self, asked: &Arc<Asked>) -> (Option<(Arc<Asked>, ChatResponse)>, Option<Embedding>) {
         if let Some(answer) = self.lock().find(asked) {
-            return (Some(Known { answer, asked: Arc::clone(asked), is_similar: false }), None);
+            return (Some((Arc::clone(asked), answer)), None);
         }
         let Some(similar) = &self.similar else { return (None, None) };
         let Some(embedding) = similar.embed(asked).await else { return (None, None) };
         let found = self.lock().closest(asked, &embedding, similar.min_score);
-        (found.map(|(asked, answer)| Known { answer, asked, is_similar: true }), Some(embedding))
+        (found, Some(embedding))
     }
 
-    /// Forgets an answer if an advisor outside rejects it. The question that it was made for keeps it, if another one
-    /// was asked.
-    fn forget_if_rejected(self: Arc<Self>, turn: &Turn, asked: Arc<Asked>, is_similar: bool) {
-        turn.on_rejected(async move {
-            match is_similar {
-                true => self.lock().keep_from_others(&asked),
-                false => self.lock().remove_answer(&asked),
-            }
-        });
+    /// Forgets an answer if an advisor outside rejects it.
+    fn forget_if_rejected(self: Arc<Self>, turn: &Turn, asked: Arc<Asked>) {
+        turn.on_rejected(async move { self.lock().remove_answer(&asked) });
     }
-}
-
-/// An answer that was given before.
-struct Known {
-    answer: ChatResponse,
-    /// The request that it was given to.
-    asked: Arc<Asked>,
-    /// Whether that request has another question.
-    is_similar: bool,
 }
 
 impl Similar {
@@ -196,9 +181,9 @@ impl StreamAdvisor for ResponseCache {
     async fn advise_stream(self: Arc<Self>, request: ChatRequest, next: AdvisorChain) -> Result<ChunkStream> {
         let (asked, turn) = (Arc::new(Asked::new(&request)), Arc::clone(&request.turn));
         let (known, embedding) = self.find(&asked).await;
-        if let Some(Known { answer, asked, is_similar }) = known {
+        if let Some((asked, answer)) = known {
             return Ok(request.answer(answer).on_completed(move |response| async move {
-                self.forget_if_rejected(&turn, asked, is_similar);
+                self.forget_if_rejected(&turn, asked);
                 Ok(response)
             }));
         }
@@ -207,7 +192,7 @@ impl StreamAdvisor for ResponseCache {
             if is_complete(&response) {
                 let embedding = embedding.filter(|_| is_for_others(&response));
                 self.lock().keep(Arc::clone(&asked), response.clone().with_usage(None), embedding);
-                self.forget_if_rejected(&turn, asked, false);
+                self.forget_if_rejected(&turn, asked);
             }
             Ok(response)
         }))

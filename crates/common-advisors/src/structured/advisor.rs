@@ -41,22 +41,19 @@ use crate::structured::json_text::may_go_on;
 /// # Example
 /// See [`PromptExt::entity`](crate::structured::PromptExt::entity), which adds this advisor to a turn.
 #[derive(Debug, Clone)]
+#[allow(clippy::exhaustive_structs, reason = "callers write it with `..StructuredOutput::new(…)`")]
 pub struct StructuredOutput {
-    pub(crate) format: OutputFormat,
-    attempts: u32,
+    /// The form.
+    pub format: OutputFormat,
+    /// The maximum number of requests, the first included; 0 counts as 1.
+    pub attempts: u32,
 }
 
 impl StructuredOutput {
-    /// Creates an advisor that asks for this form, at most three times.
+    /// Creates an advisor that asks at most three times.
     #[must_use]
     pub fn new(format: OutputFormat) -> Self {
         Self { format, attempts: 3 }
-    }
-
-    /// Sets the maximum number of requests for an answer, the first included; 0 counts as 1.
-    #[must_use]
-    pub fn with_attempts(self, attempts: u32) -> Self {
-        Self { attempts: attempts.max(1), ..self }
     }
 }
 
@@ -75,7 +72,13 @@ impl StreamAdvisor for StructuredOutput {
     async fn advise_stream(self: Arc<Self>, request: ChatRequest, next: AdvisorChain) -> Result<ChunkStream> {
         let request = self.format.apply_to(request, next.schema_support());
         let first = next.next_stream(request.clone()).await?;
-        Ok(ChunkStream::new(Attempts::new(first, next, request, self.format.clone(), self.attempts - 1)))
+        Ok(ChunkStream::new(Attempts::new(
+            first,
+            next,
+            request,
+            self.format.clone(),
+            self.attempts.saturating_sub(1),
+        )))
     }
 }
 

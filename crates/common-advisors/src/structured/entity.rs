@@ -58,7 +58,7 @@ pub struct Entity<T> {
 impl<T: DeserializeOwned + Send + 'static> Entity<T> {
     /// Sets the maximum number of requests, the first included. Default: 3; 0 counts as 1.
     pub fn with_attempts(self, attempts: u32) -> Self {
-        Self { output: self.output.with_attempts(attempts), ..self }
+        Self { output: StructuredOutput { attempts, ..self.output }, ..self }
     }
 
     /// Reads the turn to its end and returns the value.

@@ -30,7 +30,7 @@ pub use leaks::Leaks;
 /// they are added. So it sees the tools of all others, and a policy judges the calls that it finds.
 ///
 /// A chain has at most one: a second one would describe the tools twice, and building such a chain fails. One advisor
-/// can read [several formats](Self::with_recovered_formats).
+/// can read [several formats](Self::recovered).
 ///
 /// # Ordering
 /// Text, calls and arguments stream. Only text that may begin or end a call is held back. Calls of the provider's
@@ -74,43 +74,29 @@ pub use leaks::Leaks;
 /// # Ok(()) }
 /// ```
 #[derive(Debug, Clone)]
+#[allow(clippy::exhaustive_structs, reason = "callers write it with `..TextToolCalls::new(…)`")]
 pub struct TextToolCalls {
-    format: ToolCallFormat,
-    limits: ParserLimits,
-    recovered: Vec<TextFormat>,
-    forms: Vec<ToolForm>,
+    /// The format in which tools are described and calls are read.
+    ///
+    /// With [`ToolCallFormat::Api`], the interface of the provider describes the tools. Calls in the text are then only
+    /// [reported](Leaks), unless they are [recovered](Self::recovered).
+    pub format: ToolCallFormat,
+    /// Further formats in which calls are read, even if the request does not ask for them.
+    ///
+    /// With the interface of the provider, such a text becomes a call that runs. Choose it for models and servers
+    /// that are known to write such calls.
+    pub recovered: Vec<TextFormat>,
+    /// The short forms of tools, beside the known ones.
+    pub forms: Vec<ToolForm>,
+    /// The bounds.
+    pub limits: ParserLimits,
 }
 
 impl TextToolCalls {
     /// Creates an advisor that describes tools in this format and reads calls in it.
-    ///
-    /// With [`ToolCallFormat::Api`], the interface of the provider describes the tools. Calls in the text are then only
-    /// [reported](Leaks), unless they are [recovered](Self::with_recovered_formats).
     pub fn new(format: impl Into<ToolCallFormat>) -> Self {
         let (format, limits) = (format.into(), ParserLimits::default());
-        Self { format, limits, recovered: Vec::new(), forms: Vec::new() }
-    }
-
-    /// Also reads calls in these formats, even if the request does not ask for them.
-    ///
-    /// With the interface of the provider, such a text becomes a call that runs. Choose it for models and servers
-    /// that are known to write such calls.
-    #[must_use]
-    pub fn with_recovered_formats(self, formats: impl IntoIterator<Item = TextFormat>) -> Self {
-        Self { recovered: formats.into_iter().collect(), ..self }
-    }
-
-    /// Sets the bounds.
-    #[must_use]
-    pub fn with_limits(self, limits: ParserLimits) -> Self {
-        Self { limits, ..self }
-    }
-
-    /// Adds the short form of a tool.
-    #[must_use]
-    pub fn with_form(mut self, form: ToolForm) -> Self {
-        self.forms.push(form);
-        self
+        Self { format, recovered: Vec::new(), forms: Vec::new(), limits }
     }
 
     fn tools(&self, tools: &ToolSet) -> TextTools {

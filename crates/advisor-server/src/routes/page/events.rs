@@ -32,7 +32,7 @@ impl View {
     /// Returns the encoder of a turn.
     pub(in crate::routes) fn encoder(self) -> Box<dyn Encoder> {
         match self {
-            Self::Answer => Box::new(ChatEvents::new()),
+            Self::Answer => Box::new(ChatEvents::default()),
             Self::Page => Box::new(PageEvents::new()),
         }
     }
@@ -64,7 +64,7 @@ enum Event<'a> {
 
 impl PageEvents {
     pub(in crate::routes) fn new() -> Self {
-        Self { events: ChatEvents::new().with_blocks(), ..Self::default() }
+        Self { events: ChatEvents::default().with_blocks(), ..Self::default() }
     }
 
     fn rendered(&self, block: BlockId, rendered: Option<Rendered>, frames: &mut Frames) {

@@ -1,11 +1,12 @@
-//! Passes a text through an editor of streams, in pieces.
+//! Passes a text through an advisor, in pieces.
 
 use advisor_testkit::StreamValidator;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use advisor_core::{
-    Block, BlockDelta, BlockHead, BlockId, BlockKind, ChatResponse, Chunk, ChunkStream, FinishReason, Message,
+    AdvisorChain, Block, BlockDelta, BlockHead, BlockId, BlockKind, ChatModel, ChatRequest, ChatResponse,
+    Chunk, ChunkStream, FinishReason, Message, Result, StreamAdvisor, async_trait,
 };
 use futures::{FutureExt, StreamExt};
 
@@ -16,8 +17,18 @@ pub(crate) struct Shown {
     pub(crate) reason: FinishReason,
 }
 
-/// Passes a text in these pieces through an editor.
-pub(crate) fn edited(edit: impl FnOnce(ChunkStream) -> ChunkStream, pieces: &[&str]) -> Shown {
+/// A model that answers with this stream.
+struct Once(Mutex<Option<ChunkStream>>);
+
+#[async_trait]
+impl ChatModel for Once {
+    async fn stream(&self, _: ChatRequest) -> Result<ChunkStream> {
+        Ok(self.0.lock().unwrap().take().unwrap())
+    }
+}
+
+/// Passes a text in these pieces through an advisor.
+pub(crate) fn edited(advisor: impl StreamAdvisor, pieces: &[&str]) -> Shown {
     let block = BlockId::new(1, 0);
     let whole = pieces.concat();
     let mut chunks = vec![Chunk::Opened { block, head: BlockHead::new(BlockKind::Text) }];
@@ -35,7 +46,10 @@ pub(crate) fn edited(edit: impl FnOnce(ChunkStream) -> ChunkStream, pieces: &[&s
         polled.fetch_add(1, Ordering::Relaxed);
         Ok(chunk)
     });
-    let mut stream = edit(ChunkStream::new(source));
+    let model = Once(Mutex::new(Some(ChunkStream::new(source))));
+    let chain = AdvisorChain::builder(model).advisor(advisor).build().unwrap();
+    let opened = chain.next_stream(ChatRequest::new(Message::user("?"))).now_or_never();
+    let mut stream = opened.unwrap().unwrap();
     let mut pieces_shown = vec![String::new(); pieces.len()];
     while let Some(chunk) = stream.next().now_or_never().expect("the source is always ready") {
         let chunk = chunk.unwrap();

@@ -11,7 +11,7 @@ use crate::policy::pieces::{Shown, edited};
 const REPLY: &str = "█";
 
 fn guarded(guard: &OutputGuard, pieces: &[&str]) -> Shown {
-    edited(|stream| guard.edit(stream), pieces)
+    edited(guard.clone(), pieces)
 }
 
 fn words(words: &[&str]) -> OutputGuard {

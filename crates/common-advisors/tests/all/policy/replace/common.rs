@@ -7,7 +7,7 @@ use crate::policy::pieces::{Shown, edited};
 
 /// Passes a text in these pieces. A replacement ends no answer.
 pub(crate) fn replaced(policy: &ReplaceText, pieces: &[&str]) -> Shown {
-    let shown = edited(|stream| policy.edit(stream), pieces);
+    let shown = edited(policy.clone(), pieces);
     assert_eq!(shown.reason, FinishReason::Stop);
     shown
 }

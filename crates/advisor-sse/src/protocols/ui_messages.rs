@@ -33,7 +33,13 @@ use crate::{Approvals, Failure, Frames};
 #[derive(Debug)]
 pub struct UiMessages {
     message_id: Text,
-    parts: Parts,
+    turn: Turn,
+    approvals: Option<Approvals>,
+    /// The round whose step is open.
+    step: Option<u32>,
+    /// The open parts of text, and their kinds.
+    texts: BTreeMap<BlockId, BlockKind>,
+    calls: BTreeMap<BlockId, Call>,
     /// The number of sources so far.
     sources: u32,
 }
@@ -41,27 +47,34 @@ pub struct UiMessages {
 impl UiMessages {
     /// Creates the encoder of one turn; the id names the assistant's message on the client.
     pub fn new(message_id: impl Into<Text>) -> Self {
-        Self { message_id: message_id.into(), parts: Parts::default(), sources: 0 }
+        Self {
+            message_id: message_id.into(),
+            turn: Turn::default(),
+            approvals: None,
+            step: None,
+            texts: BTreeMap::new(),
+            calls: BTreeMap::new(),
+            sources: 0,
+        }
     }
 
     /// Asks the client for approvals of these calls. By default, it asks for none.
     #[must_use]
-    pub fn with_approvals(mut self, approvals: Approvals) -> Self {
-        self.parts.approvals = Some(approvals);
-        self
+    pub fn with_approvals(self, approvals: Approvals) -> Self {
+        Self { approvals: Some(approvals), ..self }
     }
 
     /// Makes the ids of the turn's calls end so. A turn that continues a message needs it: a message has one part per id, and
     /// models repeat ids.
     #[must_use]
     pub fn with_call_suffix(mut self, suffix: impl Into<Text>) -> Self {
-        self.parts.turn.set_call_suffix(suffix.into());
+        self.turn.set_call_suffix(suffix.into());
         self
     }
 
     /// Writes the result of an approved call. The call is one of an earlier turn, and the client's message has its part.
     pub fn earlier_result(&mut self, call_id: &str, result: &ToolResult, frames: &mut Frames) {
-        self.parts.output(call_id, result, frames);
+        self.output(call_id, result, frames);
     }
 
     /// Writes that a person has denied a call of an earlier turn, after a request for its approval.
@@ -72,9 +85,16 @@ impl UiMessages {
     fn delta(&mut self, chunk: &Chunk, frames: &mut Frames) {
         let Chunk::Delta { block, delta } = chunk else { return };
         match delta {
-            BlockDelta::Text(text) | BlockDelta::Refusal(text) => self.parts.text(*block, text, frames),
-            BlockDelta::Reasoning(text) => self.parts.reasoning(*block, text, frames),
-            BlockDelta::Arguments(text) => self.parts.input(*block, text, frames),
+            BlockDelta::Text(delta) | BlockDelta::Refusal(delta) => {
+                frames.data(&Event::TextDelta { id: &self.turn.part_id(*block), delta });
+            }
+            BlockDelta::Reasoning(delta) => {
+                frames.data(&Event::ReasoningDelta { id: &self.turn.part_id(*block), delta });
+            }
+            BlockDelta::Arguments(delta) => {
+                let tool_call_id = &self.turn.id(*block);
+                frames.data(&Event::ToolInputDelta { tool_call_id, input_text_delta: delta });
+            }
             BlockDelta::Media(media) => {
                 if let Some(url) = content::url(media) {
                     frames.data(&Event::File { url: &url, media_type: &media.mime });
@@ -107,20 +127,20 @@ impl Encoder for UiMessages {
     }
 
     fn chunk(&mut self, chunk: &Chunk, frames: &mut Frames) {
-        self.parts.turn.note(chunk);
+        self.turn.note(chunk);
         match chunk {
-            Chunk::Opened { block, head } => self.parts.open(*block, head, frames),
+            Chunk::Opened { block, head } => self.open(*block, head, frames),
             Chunk::Delta { .. } => self.delta(chunk, frames),
             Chunk::Closed { block, content } => match content.content() {
-                BlockContent::ToolCall(call) => self.parts.close_call(*block, call, frames),
-                _ => self.parts.close_text(*block, frames),
+                BlockContent::ToolCall(call) => self.close_call(*block, call, frames),
+                _ => self.close_text(*block, frames),
             },
-            Chunk::Tool(event) => self.parts.tool(event, frames),
-            Chunk::AttemptRestarted { round } => self.parts.restart(*round, frames),
+            Chunk::Tool(event) => self.tool(event, frames),
+            Chunk::AttemptRestarted { round } => self.restart(*round, frames),
             Chunk::Completed(response) => {
-                let calls = self.parts.turn.client_calls(response);
-                self.parts.client_calls(&calls, frames);
-                self.parts.finish_step(frames);
+                let calls = self.turn.client_calls(response);
+                self.client_calls(&calls, frames);
+                self.finish_step(frames);
                 let ending = Ending::new(&response.finish().reason, !calls.is_empty());
                 if let Some(data) = ending.incomplete() {
                     frames.data(&Event::DataIncomplete { data });
@@ -141,18 +161,6 @@ impl Encoder for UiMessages {
     }
 }
 
-/// The parts of the message that the client has, and the step that is open.
-#[derive(Debug, Default)]
-struct Parts {
-    turn: Turn,
-    approvals: Option<Approvals>,
-    /// The round whose step is open.
-    step: Option<u32>,
-    /// The open parts of text, and their kinds.
-    texts: BTreeMap<BlockId, BlockKind>,
-    calls: BTreeMap<BlockId, Call>,
-}
-
 /// The state of a call at the client.
 #[derive(Debug)]
 struct Call {
@@ -170,7 +178,7 @@ enum CallState {
     Ended,
 }
 
-impl Parts {
+impl UiMessages {
     fn open(&mut self, block: BlockId, head: &BlockHead, frames: &mut Frames) {
         self.start_step(block.round, frames);
         let id = self.turn.part_id(block);
@@ -191,19 +199,6 @@ impl Parts {
             }
             _ => {}
         }
-    }
-
-    fn text(&self, block: BlockId, delta: &str, frames: &mut Frames) {
-        frames.data(&Event::TextDelta { id: &self.turn.part_id(block), delta });
-    }
-
-    fn reasoning(&self, block: BlockId, delta: &str, frames: &mut Frames) {
-        frames.data(&Event::ReasoningDelta { id: &self.turn.part_id(block), delta });
-    }
-
-    fn input(&self, block: BlockId, delta: &str, frames: &mut Frames) {
-        let id = self.turn.id(block);
-        frames.data(&Event::ToolInputDelta { tool_call_id: &id, input_text_delta: delta });
     }
 
     fn close_text(&mut self, block: BlockId, frames: &mut Frames) {

@@ -18,64 +18,31 @@ const CUT: [FinishReason; 5] = [
     FinishReason::Limit(Limit::Rounds(3)),
 ];
 
-/// The place of the ending in the frames of a protocol. Its values for a whole answer, for calls of the client, and for
-/// each reason of [`CUT`].
-type Row = (&'static str, &'static str, [Option<&'static str>; 7]);
+/// The values of an ending: for a whole answer, for calls of the client, and for each reason of [`CUT`]. Without a value, it
+/// is empty.
+type Values = [&'static str; 7];
 
-const NONE: Option<&str> = None;
+/// The place of the ending in the frames of a protocol, and its values there.
+type Row = (&'static str, &'static str, Values);
+
 const LENGTH: &str = "the answer is cut: it reached its greatest length";
 const FILTERED: &str = "the answer was refused or filtered";
-const REASONS: [Option<&str>; 7] = [
-    NONE,
-    NONE,
-    Some("length"),
-    Some("content_filter"),
-    Some("content_filter"),
-    Some("interrupted"),
-    Some("limit"),
-];
-const NOTICES: [Option<&str>; 7] = [
-    NONE,
-    NONE,
-    Some(LENGTH),
-    Some(FILTERED),
-    Some(FILTERED),
-    Some("the answer was interrupted"),
-    Some("the answer ended at a limit"),
-];
-
-const fn all(values: [&'static str; 7]) -> [Option<&'static str>; 7] {
-    let [whole, calls, length, filter, refusal, interrupted, limit] = values;
-    [Some(whole), Some(calls), Some(length), Some(filter), Some(refusal), Some(interrupted), Some(limit)]
-}
-
-const UI: [Option<&str>; 7] =
-    all(["stop", "tool-calls", "length", "content-filter", "content-filter", "error", "other"]);
-const COMPLETION: [Option<&str>; 7] =
-    all(["stop", "tool_calls", "length", "content_filter", "content_filter", "length", "length"]);
-const MESSAGE: [Option<&str>; 7] =
-    all(["end_turn", "tool_use", "max_tokens", "refusal", "refusal", "max_tokens", "max_tokens"]);
-const STATUS: [Option<&str>; 7] =
-    all(["completed", "completed", "incomplete", "incomplete", "incomplete", "incomplete", "incomplete"]);
-const DETAILS: [Option<&str>; 7] = [
-    NONE,
-    NONE,
-    Some("max_output_tokens"),
-    Some("content_filter"),
-    Some("content_filter"),
-    Some("max_output_tokens"),
-    Some("max_output_tokens"),
+const INTERRUPTED: &str = "the answer was interrupted";
+const LIMIT: &str = "the answer ended at a limit";
+const NOTICES: Values = ["", "", LENGTH, FILTERED, FILTERED, INTERRUPTED, LIMIT];
+const REASONS: Values = ["", "", "length", "content_filter", "content_filter", "interrupted", "limit"];
+const UI: Values = ["stop", "tool-calls", "length", "content-filter", "content-filter", "error", "other"];
+const COMPLETION: Values =
+    ["stop", "tool_calls", "length", "content_filter", "content_filter", "length", "length"];
+const MESSAGE: Values =
+    ["end_turn", "tool_use", "max_tokens", "refusal", "refusal", "max_tokens", "max_tokens"];
+const STATUS: Values =
+    ["completed", "completed", "incomplete", "incomplete", "incomplete", "incomplete", "incomplete"];
+const DETAILS: Values = [
+    "", "", "max_output_tokens", "content_filter", "content_filter", "max_output_tokens", "max_output_tokens",
 ];
 // The reason of a limit is an object.
-const OWN: [Option<&str>; 7] = [
-    Some("stop"),
-    Some("tool_calls"),
-    Some("length"),
-    Some("content_filter"),
-    Some("refusal"),
-    Some("interrupted"),
-    NONE,
-];
+const OWN: Values = ["stop", "tool_calls", "length", "content_filter", "refusal", "interrupted", ""];
 
 const ROWS: &[Row] = &[
     ("chat events", "/error", NOTICES),
@@ -104,12 +71,13 @@ async fn endings() -> Vec<Turn> {
 }
 
 /// Returns the last value at a place.
-fn last(protocol: &str, stream: &str, place: &str) -> Option<String> {
+fn last(protocol: &str, stream: &str, place: &str) -> String {
     let values: Vec<Value> = match has_events(protocol) {
         true => Frame::read_all(stream).iter().filter_map(Frame::json).collect(),
         false => stream.lines().map(|line| serde_json::from_str(line).unwrap()).collect(),
     };
-    values.iter().rev().find_map(|value| value.pointer(place)?.as_str().map(String::from))
+    let last = values.iter().rev().find_map(|value| value.pointer(place)?.as_str());
+    last.unwrap_or_default().to_owned()
 }
 
 #[tokio::test]
@@ -120,11 +88,7 @@ async fn endings_have_the_words_of_each_protocol() {
         let (_, encoder, _) = protocols.iter().find(|(name, ..)| name == protocol).unwrap();
         for (turn, expected) in turns.iter().zip(expected) {
             let stream = encode(encoder(), Frames::new(), turn);
-            assert_eq!(
-                last(protocol, &stream, place).as_deref(),
-                *expected,
-                "{protocol}, {place}:\n{stream}"
-            );
+            assert_eq!(last(protocol, &stream, place), *expected, "{protocol}, {place}:\n{stream}");
         }
     }
     for (protocol, ..) in &protocols {

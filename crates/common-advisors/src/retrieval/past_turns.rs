@@ -146,7 +146,7 @@ impl PastTurns {
     /// # Errors
     /// Those of the store.
     pub async fn forget_turn(&self, key: &ConversationKey, turn: &TurnId) -> Result<bool, VectorError> {
-        Ok(self.store.delete(&filter_of(key, turn)).await? > 0)
+        Ok(self.store.delete(&with_id(key, turn_of(key, turn))).await? > 0)
     }
 
     /// Returns the earlier turns as a text for the model.
@@ -169,10 +169,10 @@ impl PastTurns {
             true => Filter::in_tenant(running.conversation.tenant()),
             false => in_conversation(&running.conversation),
         };
-        // A turn that is submitted again does not find itself.
-        let filter = filter.with(Condition::NotEqual(TURN.into(), (&*running.document_id()).into()));
-        let limit = self.limit.saturating_add(sent.len());
+        // One more than those, since a turn that is submitted again does not find itself.
+        let limit = self.limit.saturating_add(sent.len() + 1);
         let mut found = self.store.search(embedding, limit, &filter).await?;
+        found.retain(|turn| turn.id != running.id);
         found.retain(|turn| self.min_score.is_none_or(|least| turn.score >= Some(least)));
         found.retain(|turn| !sent.iter().any(|text| **text == *turn.text));
         found.truncate(self.limit);
@@ -187,7 +187,7 @@ impl PastTurns {
 
     /// Removes the turn, whose answer was rejected.
     async fn remove(&self, running: &RunningTurn) {
-        if let Err(error) = self.store.delete(&running.filter()).await {
+        if let Err(error) = self.store.delete(&with_id(&running.conversation, running.id.clone())).await {
             warn(self.name(), "removing a rejected answer", &error.into());
         }
     }
@@ -250,16 +250,15 @@ impl fmt::Debug for PastTurns {
 
 /// The names of a stored turn's properties.
 const CONVERSATION: &str = "conversation";
-const TURN: &str = "turn";
 
 /// Selects the turns of a conversation.
 fn in_conversation(key: &ConversationKey) -> Filter {
     Filter::in_tenant(key.tenant()).with_equal(CONVERSATION, key.conversation())
 }
 
-/// Selects a turn.
-fn filter_of(key: &ConversationKey, turn: &TurnId) -> Filter {
-    in_conversation(key).with_equal(TURN, &*turn_of(key, turn))
+/// Selects the turn with this id of a document.
+fn with_id(key: &ConversationKey, id: Text) -> Filter {
+    Filter::in_tenant(key.tenant()).with(Condition::Ids(vec![id]))
 }
 
 /// Returns the id of a stored turn. Turns of two conversations may have one id.
@@ -296,7 +295,8 @@ fn exchange(asked: Option<&Message>, answer: Option<&Message>) -> Option<String>
 /// The turn that is running, and the text of its user.
 struct RunningTurn {
     conversation: ConversationKey,
-    id: TurnId,
+    /// That of its document.
+    id: Text,
     asked: Text,
 }
 
@@ -304,23 +304,14 @@ impl RunningTurn {
     /// Returns the turn of a request, if it is part of a conversation and has a text of the user.
     fn of(request: &ChatRequest) -> Option<Self> {
         let asked = request.last_user().map(Message::text).filter(|text| !text.trim().is_empty())?;
-        let (conversation, id) = (request.conversation.clone()?, request.turn.id().clone());
+        let conversation = request.conversation.clone()?;
+        let id = turn_of(&conversation, request.turn.id());
         Some(Self { conversation, id, asked: asked.into() })
-    }
-
-    /// Selects the turn.
-    fn filter(&self) -> Filter {
-        filter_of(&self.conversation, &self.id)
-    }
-
-    fn document_id(&self) -> Text {
-        turn_of(&self.conversation, &self.id)
     }
 
     /// Returns the document of the turn with this text.
     fn document(&self, text: Text) -> Document {
-        Document::new(self.document_id(), text)
-            .with_metadata(CONVERSATION, self.conversation.conversation())
-            .with_metadata(TURN, &*self.document_id())
+        let conversation = self.conversation.conversation();
+        Document::new(self.id.clone(), text).with_metadata(CONVERSATION, conversation)
     }
 }

@@ -13,7 +13,7 @@ async fn main() -> advisor_chain::Result<()> {
         Answer::from_text(format!("It is answer {asked}."))
     });
     let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
-    let client = client(model.clone()).advisor(memory.clone()).advisor(ResponseCache::new()).build()?;
+    let client = client(model.clone()).advisor(memory.clone()).advisor(ResponseCache::default()).build()?;
     println!("{}", client.explain());
 
     for (tenant, conversation) in [("acme", "c1"), ("acme", "c2"), ("other", "c1")] {

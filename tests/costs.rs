@@ -126,7 +126,7 @@ fn law_r4_limits_and_retries_allocate_nothing_per_chunk() {
         let chain = AdvisorChain::builder(Words(words))
             .advisor(Budget::for_each_tenant().with_tokens(1_000).ignoring_unknown_cost())
             .advisor(RateLimit::for_each_tenant().with_concurrency(1))
-            .advisor(ResponseCache::new())
+            .advisor(ResponseCache::default())
             .advisor(Retry::default());
         allocations_of(&chain.build().unwrap(), words, reading)
     };

@@ -157,10 +157,10 @@ fn of_the_workspace() -> Vec<(&'static str, Subject)> {
         ("a budget", Subject::new(|| Budget::for_each_turn().with_tokens(1_000_000))),
         ("a retry", Subject::new(retry).with_declared([HandlesErrors])),
         ("a rate limit", Subject::new(|| RateLimit::for_all().with_concurrency(2))),
-        ("a response cache", Subject::new(ResponseCache::new)),
+        ("a response cache", Subject::new(ResponseCache::default)),
         (
             "a response cache with similar questions",
-            Subject::new(|| ResponseCache::new().with_similar(WordEmbeddings::default(), 0.999)),
+            Subject::new(|| ResponseCache::default().with_similar(WordEmbeddings::default(), 0.999)),
         ),
         ("a prefix watch", Subject::new(PrefixWatch::default)),
         (
@@ -245,10 +245,10 @@ fn looking_at_chunks() -> Vec<(&'static str, Subject, u64)> {
         ("of a retry", Subject::new(retry), 0),
         ("of tools of an mcp server", Subject::new(mcp_tools), 0),
         ("of a rate limit", Subject::new(|| RateLimit::for_all().with_concurrency(2)), 0),
-        ("of a response cache", Subject::new(ResponseCache::new), 0),
+        ("of a response cache", Subject::new(ResponseCache::default), 0),
         (
             "of a response cache with similar questions",
-            Subject::new(|| ResponseCache::new().with_similar(WordEmbeddings::default(), 0.999)),
+            Subject::new(|| ResponseCache::default().with_similar(WordEmbeddings::default(), 0.999)),
             0,
         ),
         ("of a prefix watch", Subject::new(PrefixWatch::default), 0),

@@ -55,8 +55,8 @@ const INNER: [Add; 15] = [
     |client| {
         client.advisor(RateLimit::for_all().with_calls(1_000, Duration::from_secs(1)).with_concurrency(1))
     },
-    |client| client.advisor(ResponseCache::new()),
-    |client| client.advisor(ResponseCache::new().with_similar(WordEmbeddings::new(), 0.999)),
+    |client| client.advisor(ResponseCache::default()),
+    |client| client.advisor(ResponseCache::default().with_similar(WordEmbeddings::new(), 0.999)),
     |client| client.advisor(PrefixWatch::default()),
     |client| client.advisor(OnlyTools::new(["look", "search_tools"])),
     |client| client.advisor(ToolSearch::new(&ToolSet::new()).unwrap()),
@@ -236,7 +236,7 @@ fn an_order_that_cannot_be_true_is_refused() {
         |client| client.advisor_in(Phase::Turn, ask_again("sunny")),
         |client| client.advisor_in(Phase::Turn, Guard::for_words(["secret"], LetterCase::Ignore).on_output()),
         |client| client.advisor_in(Phase::Turn, BlockPolicy::new(async |_| Ok(Verdict::Allow))),
-        |client| client.advisor_in(Phase::Turn, ResponseCache::new()),
+        |client| client.advisor_in(Phase::Turn, ResponseCache::default()),
     ];
     for add in edits {
         let client = ChatClient::builder(ScriptedModel::new([]));

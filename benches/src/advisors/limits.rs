@@ -13,7 +13,9 @@ pub(super) fn rows() -> Vec<Row> {
         Row::new("RateLimit", || {
             RateLimit::for_each_tenant().with_calls(1_000, Duration::from_secs(1)).with_concurrency(8)
         }),
-        Row::new("ResponseCache", ResponseCache::new).in_a(Base::Text, ", no hit").touching(Touch::Works(60)),
+        Row::new("ResponseCache", ResponseCache::default)
+            .in_a(Base::Text, ", no hit")
+            .touching(Touch::Works(60)),
         Row::new("PrefixWatch", PrefixWatch::default),
     ]
 }

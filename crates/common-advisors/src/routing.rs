@@ -207,13 +207,27 @@ impl Shared {
         if !concerns_the_server(error) {
             return;
         }
+        // The server may have asked for a delay.
+        let delay = error.retry_after();
         self.with_health(route, |health| {
-            health.note_failure(self.most_failures, self.cool_down, error.retry_after());
+            health.failures = health.failures.saturating_add(1);
+            if delay.is_some() || health.failures >= self.most_failures {
+                health.cool(self.cool_down.max(delay.unwrap_or_default()));
+            }
+        });
+    }
+
+    /// Begins another cool-down, if one has ended: this request tries the model, and others go elsewhere.
+    fn note_trial(&self, route: usize) {
+        self.with_health(route, |health| {
+            if health.cooling.is_some() {
+                health.cool(self.cool_down);
+            }
         });
     }
 
     fn note_answer(&self, route: usize, conversation: Option<&ConversationKey>) {
-        self.with_health(route, Health::note_answer);
+        self.with_health(route, |health| *health = Health::default());
         if let Some(conversation) = conversation {
             self.lock().sticky.note(conversation, route, MOST_CONVERSATIONS);
         }
@@ -229,7 +243,7 @@ impl ChatModel for RoutedModel {
         let named = request.options.model.take().is_some();
         let conversation = request.conversation.clone().filter(|_| !named);
         if let Some(first) = order.first() {
-            self.shared.with_health(*first, |health| health.note_trial(self.shared.cool_down));
+            self.shared.note_trial(*first);
         }
         let mut tries = Tries { model: self.clone(), request, conversation, left: order.into() };
         let none = || Err(Error::configuration("no route takes the request; give one of them no condition"));
@@ -257,25 +271,6 @@ impl fmt::Debug for RoutedModel {
 }
 
 impl Health {
-    /// Notes a failure. The server may have asked for a delay.
-    fn note_failure(&mut self, most: u32, cool_down: Duration, delay: Option<Duration>) {
-        self.failures = self.failures.saturating_add(1);
-        if delay.is_some() || self.failures >= most {
-            self.cool(cool_down.max(delay.unwrap_or_default()));
-        }
-    }
-
-    fn note_answer(&mut self) {
-        *self = Self::default();
-    }
-
-    /// Begins another cool-down, if one has ended: this request tries the model, and others go elsewhere.
-    fn note_trial(&mut self, cool_down: Duration) {
-        if self.cooling.is_some() {
-            self.cool(cool_down);
-        }
-    }
-
     fn cool(&mut self, time: Duration) {
         // A time beyond the clock's range never ends; a year stands for it.
         let far = || Instant::now() + Duration::from_secs(365 * 24 * 60 * 60);

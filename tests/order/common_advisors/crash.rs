@@ -33,12 +33,12 @@ mod a_rate_limit {
 }
 
 mod a_cache {
-    super::crash_points_of_advisor!(super::ResponseCache::new());
+    super::crash_points_of_advisor!(super::ResponseCache::default());
 }
 
 mod a_cache_with_similar_questions {
     super::crash_points_of_advisor!(
-        super::ResponseCache::new().with_similar(super::WordEmbeddings::new(), 0.9)
+        super::ResponseCache::default().with_similar(super::WordEmbeddings::new(), 0.9)
     );
 }
 
@@ -50,7 +50,7 @@ mod all_with_memory_outside {
     super::crash_points_of_chain!(|leaves: &super::Leaves| {
         let client =
             leaves.client().advisor(super::budget()).advisor(super::retry()).advisor(super::rate_limit());
-        let client = client.advisor(super::ResponseCache::new()).advisor(leaves.tool_loop().build()?);
+        let client = client.advisor(super::ResponseCache::default()).advisor(leaves.tool_loop().build()?);
         client.advisor_in(super::Phase::Turn, leaves.memory()).build()
     });
 }

@@ -6,8 +6,8 @@ use advisor_tests::prelude::*;
 
 /// A cache, and one that also knows similar questions.
 fn caches() -> [ResponseCache; 2] {
-    let similar = ResponseCache::new().with_similar(WordEmbeddings::new(), 0.9);
-    [ResponseCache::new(), similar]
+    let similar = ResponseCache::default().with_similar(WordEmbeddings::new(), 0.9);
+    [ResponseCache::default(), similar]
 }
 
 async fn number(client: &ChatClient, question: &str) -> Result<u32, Error> {

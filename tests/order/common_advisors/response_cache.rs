@@ -25,7 +25,7 @@ async fn law_m4_s4_repeated_answer_is_shown_and_remembered() {
         let model = ScriptedModel::new([looks(10), says("Done.", 10)]);
         let mut setting = Setting::new(&model, remembers, OnLimit::EndTurn);
         let budget = Budget::for_all().with_tokens(1_000);
-        setting.client = setting.client.advisor(ResponseCache::new()).advisor(budget.clone());
+        setting.client = setting.client.advisor(ResponseCache::default()).advisor(budget.clone());
         let client = setting.client.clone().build().unwrap();
         for conversation in ["other", "c"] {
             let mut turn = client.prompt().user("go").conversation(conversation).stream();
@@ -45,7 +45,7 @@ async fn law_m4_s4_repeated_answer_is_shown_and_remembered() {
 
 #[tokio::test]
 async fn requests_that_differ_are_not_equal() {
-    let client = client(&numbered(), &ResponseCache::new());
+    let client = client(&numbered(), &ResponseCache::default());
     let prompt = || client.prompt().user("?");
     let ask = async |prompt: advisor_chain::Prompt| prompt.call().await.unwrap().text();
     assert_eq!(ask(prompt()).await, "Answer 1.");
@@ -64,7 +64,7 @@ async fn law_m5_tenants_share_no_answers() {
         let key = ConversationKey::in_tenant(tenant, "c").unwrap();
         client.prompt().user("?").conversation(key).call().await.unwrap().text()
     };
-    let apart = client(&numbered(), &ResponseCache::new());
+    let apart = client(&numbered(), &ResponseCache::default());
     for (tenant, expected) in [("a", "Answer 1."), ("b", "Answer 2."), ("a", "Answer 1.")] {
         assert_eq!(ask(&apart, tenant).await, expected);
     }
@@ -80,7 +80,7 @@ async fn only_complete_answers_are_kept() {
         Answer::new().text("Dropped").hang(),
         Answer::new().text("Whole").finish(FinishReason::Stop),
     ]);
-    let client = client(&model, &ResponseCache::new());
+    let client = client(&model, &ResponseCache::default());
     let ask = async || client.prompt().user("?").call().await.map(|response| response.text());
     assert_eq!(ask().await.unwrap(), "Cut");
     assert_eq!(ask().await.unwrap(), "Filtered");
@@ -98,7 +98,7 @@ async fn only_complete_answers_are_kept() {
 
 #[tokio::test(start_paused = true)]
 async fn law_r1_kept_answers_are_bounded_in_time_and_bytes() {
-    let cache = ResponseCache::new().with_ttl(Duration::from_secs(10));
+    let cache = ResponseCache::default().with_ttl(Duration::from_secs(10));
     let client = client(&numbered(), &cache);
     let ask = async || client.prompt().user("?").call().await.unwrap().text();
     assert_eq!((ask().await, ask().await), ("Answer 1.".into(), "Answer 1.".into()));

@@ -19,7 +19,7 @@ fn numbered() -> ScriptedModel {
 }
 
 fn cache() -> ResponseCache {
-    ResponseCache::new().with_similar(WordEmbeddings::new(), 0.9)
+    ResponseCache::default().with_similar(WordEmbeddings::new(), 0.9)
 }
 
 fn client(model: &ScriptedModel, cache: ResponseCache) -> ChatClient {
@@ -33,7 +33,7 @@ async fn ask(prompt: Prompt) -> String {
 #[tokio::test]
 async fn similar_question_has_the_same_answer() {
     let (model, embeddings) = (numbered(), WordEmbeddings::new());
-    let cache = ResponseCache::new().with_similar(embeddings.clone(), 0.9);
+    let cache = ResponseCache::default().with_similar(embeddings.clone(), 0.9);
     let client = client(&model, cache);
     let ask = async |text: &str| ask(client.prompt().user(text)).await;
     assert_eq!(ask("When do you open?").await, "Answer 1.");
@@ -125,7 +125,7 @@ impl EmbeddingModel for Broken {
 #[tokio::test]
 async fn law_r3_failed_embedding_asks_the_model_and_warns() {
     let (log, _logging) = Log::start();
-    let client = client(&numbered(), ResponseCache::new().with_similar(Broken, 0.9));
+    let client = client(&numbered(), ResponseCache::default().with_similar(Broken, 0.9));
     assert_eq!(ask(client.prompt().user("A canary?")).await, "Answer 1.");
     assert_eq!(ask(client.prompt().user("A canary?")).await, "Answer 1.", "equal requests work");
     let lines = log.take();

@@ -55,7 +55,8 @@ async fn law_t2_repeated_call_runs_only_if_allowed() {
             let added = Arc::clone(&added);
             async { Ok([added].into_iter().collect::<ToolSet>()) }
         });
-        let client = setting.client.clone().advisor(adding).advisor(ResponseCache::new()).build().unwrap();
+        let client =
+            setting.client.clone().advisor(adding).advisor(ResponseCache::default()).build().unwrap();
         for conversation in ["c", "d"] {
             let answer = client.prompt().user("go").conversation(conversation).call().await.unwrap();
             assert_eq!(answer.text(), "Done.", "{remembers}");

@@ -38,7 +38,7 @@ use self::answers::{Answers, Asked};
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> advisor_core::Result<()> {
 /// let model = ScriptedModel::new([Answer::from_text("A frog.")]);
-/// let client = ChatClient::builder(model.clone()).advisor(ResponseCache::new()).build()?;
+/// let client = ChatClient::builder(model.clone()).advisor(ResponseCache::default()).build()?;
 /// for _ in 0..2 {
 ///     assert_eq!(client.prompt().user("What is green?").call().await?.text(), "A frog.");
 /// }
@@ -60,12 +60,6 @@ struct Similar {
 }
 
 impl ResponseCache {
-    /// Creates a cache of at most 64 MiB, for answers of the last hour.
-    pub fn new() -> Self {
-        let answers = Answers::new(64 << 20, Duration::from_secs(60 * 60));
-        Self { answers: Arc::new(Mutex::new(answers)), similar: None }
-    }
-
     /// Sets the maximum bytes of all kept requests, with their embeddings, and answers in JSON. Those beyond it are
     /// removed. A larger answer is not kept.
     pub fn with_bytes(self, bytes: usize) -> Self {
@@ -101,7 +95,7 @@ impl ResponseCache {
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> advisor_core::Result<()> {
     /// let model = ScriptedModel::new([Answer::from_text("At nine.")]);
-    /// let cache = ResponseCache::new().with_similar(WordEmbeddings::new(), 0.9);
+    /// let cache = ResponseCache::default().with_similar(WordEmbeddings::new(), 0.9);
     /// let client = ChatClient::builder(model.clone()).advisor(cache).build()?;
     /// for question in ["When do you open?", "when do you open"] {
     ///     assert_eq!(client.prompt().user(question).call().await?.text(), "At nine.");
@@ -155,9 +149,11 @@ impl Similar {
     }
 }
 
+/// At most 64 MiB, for answers of the last hour.
 impl Default for ResponseCache {
     fn default() -> Self {
-        Self::new()
+        let answers = Answers::new(64 << 20, Duration::from_secs(60 * 60));
+        Self { answers: Arc::new(Mutex::new(answers)), similar: None }
     }
 }
 

@@ -60,22 +60,18 @@ impl Index {
     }
 
     fn search(&self, query: &str) -> Vec<usize> {
-        let mut query: Vec<_> = words(query).collect();
+        let mut query = words(query);
         query.sort();
         query.dedup();
         let mut found: Vec<_> = self
             .tools
             .iter()
             .enumerate()
-            .map(|(place, tool)| (place, self.score(&query, tool)))
+            .map(|(place, tool)| (place, query.iter().map(|word| self.score_of(word, tool)).sum::<f64>()))
             .filter(|(_, score)| *score > 0.0)
             .collect();
         found.sort_by(|(one, first), (other, second)| second.total_cmp(first).then(one.cmp(other)));
         found.into_iter().take(MOST_FOUND).map(|(place, _)| place).collect()
-    }
-
-    fn score(&self, query: &[String], tool: &HashMap<String, f64>) -> f64 {
-        query.iter().map(|word| self.score_of(word, tool)).sum()
     }
 
     /// Returns the best score of a word. Rare words count more.
@@ -122,7 +118,7 @@ fn weights(tool: &ToolDefinition) -> HashMap<String, f64> {
 }
 
 /// Returns the words of a text in lower case, without single letters. `readFile` and `read_file` have two.
-fn words(text: &str) -> impl Iterator<Item = String> {
+fn words(text: &str) -> Vec<String> {
     let mut split = String::with_capacity(text.len());
     let mut was_lower = false;
     for letter in text.chars() {
@@ -136,12 +132,7 @@ fn words(text: &str) -> impl Iterator<Item = String> {
             split.push(' ');
         }
     }
-    split
-        .split_whitespace()
-        .filter(|word| word.chars().nth(1).is_some())
-        .map(str::to_owned)
-        .collect::<Vec<_>>()
-        .into_iter()
+    split.split_whitespace().filter(|word| word.chars().nth(1).is_some()).map(str::to_owned).collect()
 }
 
 #[cfg(test)]

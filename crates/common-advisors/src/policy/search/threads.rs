@@ -45,14 +45,6 @@ struct Thread {
     start: usize,
 }
 
-/// Whether an assertion holds.
-enum Holds {
-    Yes,
-    No,
-    /// It depends on the next character.
-    Waits,
-}
-
 impl Search {
     /// Returns the first match in the pending text, if it is decided.
     ///
@@ -158,9 +150,9 @@ impl Search {
                     self.threads.push(Thread { state: id, ..thread });
                 }
                 State::Look { look, next } => match self.holds(automaton, *look, text) {
-                    Holds::Yes => self.stack.push(*next),
-                    Holds::No => {}
-                    Holds::Waits => self.threads.push(Thread { state: id, ..thread }),
+                    Some(true) => self.stack.push(*next),
+                    Some(false) => {}
+                    None => self.threads.push(Thread { state: id, ..thread }),
                 },
                 state => push_following(state, &mut self.stack),
             }
@@ -168,18 +160,17 @@ impl Search {
         false
     }
 
-    /// Checks an assertion at the current position.
-    fn holds(&mut self, automaton: &Automaton, look: Look, text: Searched<'_>) -> Holds {
-        let Some(rest) = text.get(self.at..) else { return Holds::Waits };
-        let next = rest.chars().next();
+    /// Checks an assertion at the current position. `None`: it depends on the next character.
+    fn holds(&mut self, automaton: &Automaton, look: Look, text: Searched<'_>) -> Option<bool> {
+        let next = text.get(self.at..)?.chars().next();
         if next.is_none() && !text.is_at_end() {
-            return Holds::Waits;
+            return None;
         }
         self.around.clear();
         self.around.extend(self.before(&text, self.at));
         let at = self.around.len();
         self.around.extend(next);
-        if automaton.holds(look, &self.around, at) { Holds::Yes } else { Holds::No }
+        Some(automaton.holds(look, &self.around, at))
     }
 }
 

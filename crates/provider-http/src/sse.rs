@@ -26,7 +26,7 @@ use memchr::memchr2;
 #[cfg(test)]
 mod tests;
 
-const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+const BYTE_ORDER_MARK: char = '\u{FEFF}';
 
 /// Maximum bytes that one stream may make the decoder buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,20 +114,25 @@ pub struct SseEvent<'a> {
 #[derive(Default)]
 pub struct SseDecoder {
     limits: SseLimits,
-    /// The bytes that were pushed last, behind those of an unfinished line.
-    buffer: Vec<u8>,
-    /// Position of the buffer in the stream.
+    /// The text that was pushed last, behind that of an unfinished line.
+    text: String,
+    /// The bytes behind it that do not make a character yet.
+    cut: Vec<u8>,
+    /// Whether the bytes behind it are no UTF-8.
+    is_invalid: bool,
+    /// Position of the text in the stream.
     position: u64,
-    /// The place of the next line in the buffer.
+    /// The place of the next line in the text.
     line: usize,
-    /// The number of bytes of the buffer that hold no further line end.
+    /// The number of bytes of the text that hold no further line end.
     searched: usize,
     /// Whether the last line ended with CR: a following LF belongs to it.
     after_cr: bool,
-    /// Whether a line was returned: no byte-order mark can follow.
-    has_begun: bool,
     name: String,
-    data: String,
+    /// The data of earlier lines of the event.
+    joined: String,
+    /// The place in the text of the data that follows.
+    data: Range<usize>,
     /// The position of the first `data` line. An event with empty data is an event.
     data_position: Option<u64>,
     /// Whether the event was returned: the next call starts a new one.
@@ -150,16 +155,44 @@ impl SseDecoder {
     /// Call it when [`next_event`](Self::next_event) has returned `None`. Otherwise the remaining bytes are kept,
     /// without a limit. Bytes after [`finish`](Self::finish) or after an error are ignored.
     pub fn push(&mut self, bytes: &[u8]) {
-        if self.ended || self.failed.is_some() {
+        if self.ended || self.is_invalid || self.failed.is_some() {
             return;
         }
-        self.buffer.drain(..self.line);
+        if mem::take(&mut self.delivered) {
+            self.clear_event();
+        }
+        if !self.data.is_empty() {
+            self.join();
+        }
+        self.text.drain(..self.line);
         self.position += self.line as u64;
         self.searched -= self.line;
         self.line = 0;
-        let more = growth(self.buffer.len(), self.buffer.capacity(), bytes.len(), self.limits.line);
-        self.buffer.reserve_exact(more);
-        self.buffer.extend_from_slice(bytes);
+        let whole = (!self.cut.is_empty()).then(|| [&*mem::take(&mut self.cut), bytes].concat());
+        let bytes = whole.as_deref().unwrap_or(bytes);
+        let mut text = simdutf8::basic::from_utf8(bytes).unwrap_or_else(|_| self.beginning(bytes));
+        if self.position == 0
+            && self.text.is_empty()
+            && let Some(behind) = text.strip_prefix(BYTE_ORDER_MARK)
+        {
+            self.position = BYTE_ORDER_MARK.len_utf8() as u64;
+            text = behind;
+        }
+        let more = growth(self.text.len(), self.text.capacity(), text.len(), self.limits.line);
+        self.text.reserve_exact(more);
+        self.text.push_str(text);
+    }
+
+    /// Returns the text with which these bytes begin, and notes what is behind it.
+    #[cold]
+    fn beginning<'a>(&mut self, bytes: &'a [u8]) -> &'a str {
+        let text = bytes.utf8_chunks().next().map_or("", |chunk| chunk.valid());
+        let rest = bytes.get(text.len()..).unwrap_or_default();
+        match str::from_utf8(rest) {
+            Err(error) if error.error_len().is_none() => self.cut = rest.to_vec(),
+            _ => self.is_invalid = true,
+        }
+        text
     }
 
     /// Marks the end of the body, so that [`next_event`](Self::next_event) returns a last event without a blank
@@ -187,11 +220,14 @@ impl SseDecoder {
             Ok(None) => return Ok(None),
             Err(error) => return Err(self.failed.insert(error).clone()),
         };
+        if !self.joined.is_empty() {
+            self.join();
+        }
         self.delivered = true;
         self.events += 1;
         let event = Some(&*self.name).filter(|name| !name.is_empty());
         let position = self.data_position.unwrap_or_default();
-        Ok(Some(SseEvent { event, data: &self.data, trailing, position }))
+        Ok(Some(SseEvent { event, data: self.data(), trailing, position }))
     }
 
     /// Returns the number of returned events.
@@ -206,9 +242,15 @@ impl SseDecoder {
         self.comments
     }
 
-    /// Returns the data so far of an incomplete event.
+    /// Returns the data of an incomplete event, or its beginning.
     pub(crate) fn unfinished_data(&self) -> &str {
-        if self.delivered { "" } else { &self.data }
+        if self.delivered { "" } else { self.data() }
+    }
+
+    /// Returns the data of one line, or what is joined of several.
+    fn data(&self) -> &str {
+        let line = self.text.get(self.data.clone()).unwrap_or_default();
+        if self.joined.is_empty() { line } else { &self.joined }
     }
 
     /// Collects lines until an event is complete. Returns whether it lacks its blank line.
@@ -222,32 +264,33 @@ impl SseDecoder {
                 self.clear_event();
             }
         }
-        let rest = self.without_mark(self.line..self.buffer.len());
-        if self.ended && !rest.is_empty() {
-            self.line = self.buffer.len();
-            let bytes = self.buffer.get(rest.clone()).unwrap_or_default();
-            if str::from_utf8(bytes).is_err_and(|error| error.error_len().is_none()) {
-                self.clear_event();
-            } else {
-                self.add(rest)?;
-            }
+        if self.is_invalid {
+            return Err(SseError::InvalidUtf8 { position: self.position + self.text.len() as u64 });
+        }
+        let rest = self.line..self.text.len();
+        if self.ended && !self.cut.is_empty() {
+            self.clear_event();
+        } else if self.ended && !rest.is_empty() {
+            self.line = self.text.len();
+            self.add(rest)?;
         }
         Ok((self.ended && self.data_position.is_some()).then_some(true))
     }
 
     /// Returns the place of the next complete line, without its end.
     fn next_line(&mut self) -> Result<Option<Range<usize>>, SseError> {
-        if self.after_cr && self.line < self.buffer.len() {
+        let text = self.text.as_bytes();
+        if self.after_cr && self.line < text.len() {
             self.after_cr = false;
-            self.line += usize::from(self.buffer.get(self.line) == Some(&b'\n'));
+            self.line += usize::from(text.get(self.line) == Some(&b'\n'));
             self.searched = self.searched.max(self.line);
         }
-        let found = match self.buffer.get(self.searched..).unwrap_or_default() {
+        let found = match text.get(self.searched..).unwrap_or_default() {
             // A blank line ends each event.
             [b'\n', ..] => Some(0),
             rest => memchr2(b'\n', b'\r', rest),
         };
-        let end = self.searched + found.unwrap_or(self.buffer.len() - self.searched);
+        let end = self.searched + found.unwrap_or(text.len() - self.searched);
         if end - self.line > self.limits.line {
             let position = self.position + self.line as u64;
             return Err(SseError::TooLarge { part: "line", limit: self.limits.line, position });
@@ -256,28 +299,15 @@ impl SseDecoder {
         if found.is_none() {
             return Ok(None);
         }
-        self.after_cr = self.buffer.get(end) == Some(&b'\r');
-        let line = self.without_mark(self.line..end);
-        self.has_begun = true;
+        self.after_cr = text.get(end) == Some(&b'\r');
+        let line = self.line..end;
         (self.line, self.searched) = (end + 1, end + 1);
         Ok(Some(line))
     }
 
-    /// Returns the place of a line without a byte-order mark, which only the first one can have.
-    fn without_mark(&self, line: Range<usize>) -> Range<usize> {
-        let has_mark = !self.has_begun
-            && self.buffer.get(line.clone()).is_some_and(|bytes| bytes.starts_with(BYTE_ORDER_MARK));
-        if has_mark { line.start + BYTE_ORDER_MARK.len()..line.end } else { line }
-    }
-
     /// Adds a line that is not blank.
     fn add(&mut self, line: Range<usize>) -> Result<(), SseError> {
-        let position = self.position + line.start as u64;
-        let bytes = self.buffer.get(line).unwrap_or_default();
-        let text = simdutf8::basic::from_utf8(bytes).map_err(|_| {
-            let valid = str::from_utf8(bytes).err().map_or(0, |error| error.valid_up_to());
-            SseError::InvalidUtf8 { position: position + valid as u64 }
-        })?;
+        let text = self.text.get(line.clone()).unwrap_or_default();
         // Nearly all lines are data.
         let data = text.strip_prefix("data:").map(|value| ("data", value));
         let (field, value) = data.or_else(|| text.split_once(':')).unwrap_or((text, ""));
@@ -286,26 +316,39 @@ impl SseDecoder {
             "" => self.comments += 1,
             "event" => value.clone_into(&mut self.name),
             "data" => {
-                let separator = if self.data_position.is_some() { "\n" } else { "" };
-                let (length, limit) = (separator.len() + value.len(), self.limits.event);
-                if self.data.len() + length > limit {
+                let (place, limit) = (line.end - value.len()..line.end, self.limits.event);
+                let position = self.position + line.start as u64;
+                let is_first = self.data_position.is_none();
+                let before = self.joined.len() + self.data.len() + usize::from(!is_first);
+                if before + place.len() > limit {
                     return Err(SseError::TooLarge { part: "event", limit, position });
                 }
+                if !is_first {
+                    self.join();
+                    self.joined.push('\n');
+                }
                 self.data_position.get_or_insert(position);
-                let more = growth(self.data.len(), self.data.capacity(), length, limit);
-                self.data.reserve_exact(more);
-                self.data.push_str(separator);
-                self.data.push_str(value);
+                self.data = place;
             }
             _ => {}
         }
         Ok(())
     }
 
+    /// Joins the last line of data to the earlier ones.
+    fn join(&mut self) {
+        let line = self.text.get(mem::take(&mut self.data)).unwrap_or_default();
+        // With room for the line end.
+        let more = growth(self.joined.len(), self.joined.capacity(), line.len() + 1, self.limits.event);
+        self.joined.reserve_exact(more);
+        self.joined.push_str(line);
+    }
+
     /// Clears the fields for the next event.
     fn clear_event(&mut self) {
         self.name.clear();
-        self.data.clear();
+        self.joined.clear();
+        self.data = 0..0;
         self.data_position = None;
     }
 }

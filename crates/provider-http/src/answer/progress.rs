@@ -98,6 +98,9 @@ impl<W: WireFormat> Progress<W> {
     }
 
     fn read(&mut self, event: AnswerEvent<'_>) -> serde_json::Result<Read> {
+        if self.repeat.read(event, &mut self.format, &mut self.deltas).is_some() {
+            return Ok(Read::Piece);
+        }
         if event.name == Some("error") {
             let json = value(event.data).unwrap_or_else(|_| event.data.into());
             self.fail(Report::find(&json).unwrap_or_else(|| Report::read(&json)));
@@ -105,13 +108,6 @@ impl<W: WireFormat> Progress<W> {
         }
         let data = with_plain_keys(event.data);
         let event = AnswerEvent { data: &data, ..event };
-        if let Some((delta, usage)) = self.repeat.read(event, &mut self.format) {
-            self.deltas.push_back(delta);
-            if let Some(usage) = usage {
-                self.deltas.push_back(Delta::usage(usage));
-            }
-            return Ok(Read::Piece);
-        }
         let before = self.deltas.len();
         let meaning = self.format.read(event, &mut self.deltas)?;
         if self.format.kept() > self.most_kept {

@@ -1,12 +1,13 @@
 //! `Repeat`: a shortcut past the reader, for an event that differs from the one before only in its text.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::ops::Range;
 
 use advisor_core::{Delta, DeltaKind, Text, Usage};
 
 use super::wire_format::{AnswerEvent, WireFormat};
-use crate::json::{Json, pass, string, unescaped};
+use crate::json::{Json, has_escaped_letter, pass, string, unescaped};
 
 /// The events in a row that were like none before, until no more are looked at: some servers count in each event.
 const MOST_MISSES: u8 = 8;
@@ -43,13 +44,14 @@ enum HoleKind {
 }
 
 impl Repeat {
-    /// Returns the delta of an event like the one before, and its token counts.
+    /// Appends the delta of an event like the one before, and its token counts.
     #[inline]
     pub(super) fn read<W: WireFormat>(
         &mut self,
         event: AnswerEvent<'_>,
         format: &mut W,
-    ) -> Option<(Delta, Option<Usage>)> {
+        deltas: &mut VecDeque<Delta>,
+    ) -> Option<()> {
         let piece = self.piece.as_ref()?;
         let (mut rest, mut end, mut found, mut usage) = (event.data, 0, None, None);
         for hole in &self.holes {
@@ -57,11 +59,13 @@ impl Repeat {
             match hole.kind {
                 HoleKind::Text => {
                     let (text, is_escaped, behind) = string(rest)?;
-                    if *found.get_or_insert((text, is_escaped)) != (text, is_escaped) {
+                    if found.replace((text, is_escaped)).is_some_and(|before| before != (text, is_escaped)) {
                         return None;
                     }
                     rest = behind;
                 }
+                // Its keys may be spelled otherwise.
+                HoleKind::Usage if has_escaped_letter(rest.as_bytes()) => return None,
                 HoleKind::Usage => rest = pass(rest, |json| format.usage(json, &mut usage))?,
                 HoleKind::Ignored => rest = pass(rest, Json::skip)?,
             }
@@ -75,7 +79,11 @@ impl Repeat {
         let text = if is_escaped { unescaped(text).collect() } else { text.into() };
         let mut delta = Delta::from(with_text(&piece.kind, text)?);
         delta.block = piece.block;
-        Some((delta, usage))
+        deltas.push_back(delta);
+        if let Some(usage) = usage {
+            deltas.push_back(Delta::usage(usage));
+        }
+        Some(())
     }
 
     /// Forgets the event before.
@@ -92,13 +100,13 @@ impl Repeat {
         format: &mut W,
     ) {
         self.piece = None;
+        if self.misses == MOST_MISSES {
+            return;
+        }
         // What looks like a number may come from one.
         let is_word =
             |text: &&Text| !text.starts_with(|letter: char| letter == '-' || letter.is_ascii_digit());
         let Some(text) = text_of(&delta.kind).filter(is_word) else { return };
-        if self.misses == MOST_MISSES {
-            return;
-        }
         self.misses += 1;
         let found = self.note_holes(event.data, text, format);
         if found.is_some_and(|found| found.as_ref() == usage) {
@@ -144,10 +152,14 @@ impl Repeat {
 }
 
 /// Checks whether two events end alike, up to spaces between brackets: Anthropic pads with them.
+#[inline]
 fn end_alike(one: &str, other: &str) -> bool {
+    if one == other {
+        return true;
+    }
     let closes = |text: &str| text.bytes().all(|byte| matches!(byte, b'}' | b']' | b' '));
     let is_no_space = |byte: &u8| *byte != b' ';
-    one == other || closes(one) && one.bytes().filter(is_no_space).eq(other.bytes().filter(is_no_space))
+    closes(one) && one.bytes().filter(is_no_space).eq(other.bytes().filter(is_no_space))
 }
 
 fn text_of(kind: &DeltaKind) -> Option<&Text> {
@@ -157,6 +169,7 @@ fn text_of(kind: &DeltaKind) -> Option<&Text> {
     }
 }
 
+#[inline]
 fn with_text(kind: &DeltaKind, text: Text) -> Option<DeltaKind> {
     Some(match kind {
         DeltaKind::Text(_) => DeltaKind::Text(text),

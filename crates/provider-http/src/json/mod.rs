@@ -7,4 +7,4 @@ pub mod arguments;
 mod reader;
 
 pub use reader::{Json, Key, Str, count, is_nothing, read, value};
-pub(crate) use reader::{first_value, pass, string, unescaped, with_plain_keys};
+pub(crate) use reader::{first_value, has_escaped_letter, pass, string, unescaped, with_plain_keys};

@@ -80,9 +80,9 @@ pub(crate) fn first_value(bytes: &[u8]) -> Option<&[u8]> {
 /// Reads the string with which a JSON text begins: its spelling, whether that has escapes, and what is behind it.
 #[inline]
 pub(crate) fn string(json: &str) -> Option<(&str, bool, &str)> {
-    let (text, behind) = Json(json.as_bytes().strip_prefix(b"\"")?).split_string()?;
-    let (spelling, _) = json.get(1..)?.split_at_checked(text.spelling.len())?;
-    Some((spelling, text.is_escaped, json.get(json.len() - behind.0.len()..)?))
+    let (text, _) = Json(json.as_bytes().strip_prefix(b"\"")?).split_string()?;
+    let end = text.spelling.len() + 1;
+    Some((json.get(1..end)?, text.is_escaped, json.get(end + 1..)?))
 }
 
 /// Passes the value with which a JSON text begins with `reader`. Returns what is behind it.
@@ -121,7 +121,7 @@ pub(crate) fn with_plain_keys(text: &str) -> Cow<'_, str> {
 }
 
 /// Checks whether a text has a printable ASCII character in an escape with its number, such as `\u0061`.
-fn has_escaped_letter(text: &[u8]) -> bool {
+pub(crate) fn has_escaped_letter(text: &[u8]) -> bool {
     let mut rest = text;
     while let Some(at) = memchr::memchr(b'\\', rest) {
         let escape = rest.get(at..).unwrap_or_default();
@@ -142,6 +142,7 @@ pub fn count(number: Option<i64>) -> Option<u64> {
 
 /// Checks whether this JSON carries no information: nothing, `null`, `false`, `0`, `""`, `[]` or `{}`.
 #[must_use]
+#[inline]
 pub fn is_nothing(json: &str) -> bool {
     match json.as_bytes() {
         [b'[' | b'{', inside @ .., b']' | b'}'] => inside.iter().all(|byte| is_white_space(*byte)),

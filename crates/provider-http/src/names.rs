@@ -163,13 +163,11 @@ impl WireNames {
             Some(ToolChoice::Tool(name)) => Some(name),
             _ => None,
         };
-        let mut all: Vec<&Text> = request.tools.definitions().map(|tool| &tool.name).chain(chosen).collect();
+        let offered = || request.tools.definitions().map(|tool| &tool.name).chain(chosen);
         let mut names = Self::usual(ids, tools);
-        names.offered =
-            all.iter().copied().cloned().chain(verbatim.iter().map(|name| Text::from(*name))).collect();
-        all.extend(request.messages.iter().flat_map(tools_in));
-        names.map_tools(verbatim, &all);
-        names.map_ids(&request.messages.iter().flat_map(ids_in).collect::<Vec<_>>());
+        names.offered = offered().cloned().chain(verbatim.iter().map(|name| Text::from(*name))).collect();
+        names.map_tools(verbatim, || offered().chain(request.messages.iter().flat_map(tools_in)));
+        names.map_ids(|| request.messages.iter().flat_map(ids_in));
         names
     }
 
@@ -184,12 +182,12 @@ impl WireNames {
         }
     }
 
-    fn map_ids(&mut self, ids: &[&Text]) {
+    fn map_ids<'a, I: Iterator<Item = &'a Text>>(&mut self, ids: impl Fn() -> I) {
         let rule = self.ids;
-        if ids.iter().all(|id| rule.accepts(id)) {
+        if rule == IdRule::Any || ids().all(|id| rule.accepts(id)) {
             return;
         }
-        let (kept, mapped): (Vec<&Text>, Vec<&Text>) = distinct(ids).partition(|id| rule.accepts(id));
+        let (kept, mapped): (Vec<&Text>, Vec<&Text>) = distinct(ids()).partition(|id| rule.accepts(id));
         let mut taken: HashSet<String> = kept.into_iter().map(ToString::to_string).collect();
         for id in mapped {
             let mut wires = (0_u64..).map(|attempt| (attempt, rule.map(id, attempt)));
@@ -199,13 +197,13 @@ impl WireNames {
         }
     }
 
-    fn map_tools(&mut self, verbatim: &[&str], names: &[&Text]) {
+    fn map_tools<'a, I: Iterator<Item = &'a Text>>(&mut self, verbatim: &[&str], names: impl Fn() -> I) {
         let rule = self.tools;
-        if names.iter().all(|name| rule.accepts(name)) {
+        if names().all(|name| rule.accepts(name)) {
             return;
         }
         let stays = |name: &&Text| rule.accepts(name) || verbatim.contains(&name.as_str());
-        let (kept, mapped): (Vec<&Text>, Vec<&Text>) = distinct(names).partition(stays);
+        let (kept, mapped): (Vec<&Text>, Vec<&Text>) = distinct(names()).partition(stays);
         let mut taken: HashSet<String> = kept.iter().map(ToString::to_string).collect();
         taken.extend(verbatim.iter().map(ToString::to_string));
         for name in kept.into_iter().filter(|name| !rule.accepts(name)) {
@@ -225,8 +223,8 @@ impl WireNames {
     /// Checks whether an id or a name in a message differs from its usual wire form, which does not depend on the rest of
     /// the request. A message without such ones can be kept for later requests as it is written.
     pub(crate) fn is_special(&self, message: &Message) -> bool {
-        ids_in(message).any(|id| self.special_ids.contains_key(id))
-            || tools_in(message).any(|name| self.is_special_tool(name))
+        !self.special_ids.is_empty() && ids_in(message).any(|id| self.special_ids.contains_key(id))
+            || !self.special_tools.is_empty() && tools_in(message).any(|name| self.is_special_tool(name))
     }
 
     /// Checks whether the wire name of a tool differs from the usual one.
@@ -273,9 +271,9 @@ fn tools_in(message: &Message) -> impl Iterator<Item = &Text> {
     message.tool_calls().map(|call| &call.name).chain(answered)
 }
 
-fn distinct<'a>(words: &[&'a Text]) -> impl Iterator<Item = &'a Text> {
+fn distinct<'a>(words: impl Iterator<Item = &'a Text>) -> impl Iterator<Item = &'a Text> {
     let mut seen = HashSet::new();
-    words.iter().copied().filter(move |word| seen.insert(*word))
+    words.filter(move |word| seen.insert(*word))
 }
 
 #[cfg(test)]
@@ -290,13 +288,13 @@ mod tests {
 
     fn of_ids(rule: IdRule, ids: &[Text]) -> WireNames {
         let mut names = WireNames::usual(rule, NameRule::Any);
-        names.map_ids(&ids.iter().collect::<Vec<_>>());
+        names.map_ids(|| ids.iter());
         names
     }
 
     fn of_tools(rule: NameRule, verbatim: &[&str], tools: &[Text]) -> WireNames {
         let mut names = WireNames::usual(IdRule::Any, rule);
-        names.map_tools(verbatim, &tools.iter().collect::<Vec<_>>());
+        names.map_tools(verbatim, || tools.iter());
         names
     }
 

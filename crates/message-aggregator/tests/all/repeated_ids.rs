@@ -54,6 +54,19 @@ fn two_calls_with_one_id(first: &str, pieces: &[&str], key: (Option<i64>, &str))
 }
 
 #[test]
+fn law_t6_piece_that_only_repeats_the_name_may_belong_to_either_call() {
+    // The second call goes on under its name alone, which has begun a call of its own before.
+    let pieces = [
+        delta(0, "x", "g", "{}"),
+        delta(None, "", "g", ""),
+        delta(0, "x", "g", "{\""),
+        delta(None, "", "g", "k"),
+        delta(0, "", "", "\":1}"),
+    ];
+    assert!(calls(&finished(pieces).response).iter().all(|call| call.starts_with('[')));
+}
+
+#[test]
 fn law_t6_bare_arguments_run_no_ambiguous_call() {
     // The second piece never gets a name. It may belong to the call that was open when it came.
     let begun = [delta(0, "", "f", "{"), delta(7, "", "", "\"a\":1,")];

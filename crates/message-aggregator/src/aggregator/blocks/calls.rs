@@ -184,15 +184,18 @@ impl AnswerBlocks {
     /// Checks whether the call may lack some of its arguments:
     /// - arguments never got a name, and it could take them when they came; or
     /// - it has none, and another call has stray arguments; or
-    /// - only the complete arguments of a call with its name told it from that one, and some arguments lack their end.
+    /// - only the complete arguments of a call with its name told it from that one, or that one from it, and some arguments
+    ///   lack their end.
     fn may_lack_arguments(&mut self, at: usize) -> bool {
         let Some(call) = self.calls.get(at) else { return false };
         let (is_beside, has_none) = (call.beside_nameless, !call.has_arguments());
-        let began_as_another = call.doubt == Doubt::RepeatedName;
+        let name = call.name.clone();
+        let is_twin = |other: &OpenCall| other.doubt == Doubt::RepeatedName && other.name == name;
+        let has_twin = self.calls.iter().any(is_twin);
         let mut any = |is: fn(&mut OpenCall) -> bool| self.calls.iter_mut().any(is);
         (is_beside && any(|call| call.name.is_none() && call.has_arguments()))
             || (has_none && any(OpenCall::has_stray_arguments))
-            || (began_as_another && any(|call| call.has_arguments() && !call.arguments_complete()))
+            || (has_twin && any(|call| call.has_arguments() && !call.arguments_complete()))
     }
 
     /// Checks whether the provider finished a call whose block is open at the end of the answer.

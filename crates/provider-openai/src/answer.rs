@@ -31,7 +31,7 @@ use serde_json::{Value, json};
 use crate::audio::Audio;
 use crate::profile::ThinkTags;
 use crate::wire::{
-    Choice, Delta as WireDelta, Event, Part, REASONING_DETAILS, TokenCounts, ToolCall, list_of,
+    Choice, Delta as WireDelta, Event, Part, REASONING_DETAILS, Rare, TokenCounts, ToolCall, list_of,
 };
 use choices::{Choices, SeveralAnswers};
 use details::Details;
@@ -97,6 +97,7 @@ impl WireFormat for ChatCompletions {
 
     /// Checks whether an event like the last one, with this text, means the same: its text is no tag, its choice is known, and
     /// none of its audio is kept. Its details are noted.
+    #[inline]
     fn repeat(&mut self, spelling: &str) -> bool {
         self.text.is_over()
             && self.choices.are_known()
@@ -132,7 +133,7 @@ impl ChatCompletions {
         let before = deltas.len();
         self.origin(event, deltas);
         self.details.new = 0;
-        for choice in &mut event.choices {
+        for choice in event.choice.iter_mut().chain(&mut event.choices) {
             let repeats = self.streamed && !choice.is_streamed;
             match self.choices.read(choice, repeats) {
                 Ok(true) => {
@@ -143,16 +144,17 @@ impl ChatCompletions {
                 Err(SeveralAnswers) => mixes = true,
             }
         }
-        let reported = event.usage.as_ref().and_then(|counts| counts.to_usage());
-        let of_groq = || event.groq_usage.as_ref().and_then(|counts| counts.to_usage());
-        deltas.extend(reported.or_else(of_groq).map(Delta::usage));
+        let mut counts = event.usage.iter().chain(event.groq_usage.as_deref());
+        if let Some(usage) = counts.find_map(TokenCounts::to_usage) {
+            deltas.push_back(Delta::usage(usage));
+        }
         let error = error.or_else(|| error_of(event.groq_error));
         if error.is_some() || mixes {
             let new = deltas.split_off(before);
             deltas.extend(new.into_iter().filter(|delta| !matches!(delta.kind, DeltaKind::Finish(_))));
         }
         match error {
-            Some(report) => Meaning::Failure(Box::new(report)),
+            Some(report) => Meaning::Failure(report),
             None if mixes => {
                 Meaning::Contradiction("the server mixes several answers to one request; make it give one")
             }
@@ -211,39 +213,46 @@ impl ChatCompletions {
         for part in &delta.parts {
             self.part(part, push);
         }
+        if let Some(refusal) = delta.refusal.text() {
+            self.text.end(push);
+            push(DeltaKind::Refusal(refusal.into()));
+        }
+        if let Some(rare) = &delta.rare {
+            self.rare(rare, push);
+        }
+        self.tool_calls(delta, push);
+    }
+
+    fn rare(&mut self, rare: &Rare<'_>, push: &mut impl FnMut(DeltaKind)) {
         let mut push_other = |kind| {
             self.text.end(push);
             push(kind);
         };
-        if let Some(refusal) = delta.refusal.text() {
-            push_other(DeltaKind::Refusal(refusal.into()));
-        }
-        for image in list_of(delta.images) {
+        for image in list_of(rare.images) {
             push_other(match media_of("image_url", &image) {
                 Some(media) => DeltaKind::Media(Box::new(media.into())),
                 None => DeltaKind::Opaque(Box::new(Opaque::new(self.format.clone(), "image", image))),
             });
         }
         // Results of the server's own tools.
-        for run in list_of(delta.executed_tools) {
+        for run in list_of(rare.executed_tools) {
             push_other(DeltaKind::Opaque(Box::new(Opaque::new(self.format.clone(), "executed_tools", run))));
         }
-        if let Some(transcript) = self.audio.add(delta.audio) {
+        if let Some(transcript) = self.audio.add(rare.audio) {
             push_other(DeltaKind::Text(transcript));
         }
-        for citation in list_of(delta.annotations).iter().filter_map(citation_of) {
+        for citation in list_of(rare.annotations).iter().filter_map(citation_of) {
             push(DeltaKind::Citation(Box::new(citation)));
         }
-        self.tool_calls(delta, push);
     }
 
     /// Emits one text per event, by the precedence in the module documentation.
     #[inline(always)]
     fn reasoning(&mut self, delta: &WireDelta<'_>, push: &mut impl FnMut(DeltaKind)) {
-        let of_details = self.details.add(delta.reasoning_details);
         if !delta.reasons() {
             return;
         }
+        let of_details = self.details.add(delta.reasoning_details);
         let field = delta.reasoning_content.text().or_else(|| delta.reasoning.text());
         let text = field.map(Text::from).unwrap_or_else(|| {
             let thinking: String = delta.parts.iter().map(|part| part.thinking.as_str()).collect();
@@ -310,7 +319,7 @@ impl ChatCompletions {
             [call] => push(Delta::tool_call(fragment_of(call)).kind),
             calls => push(DeltaKind::ToolCalls(calls.iter_mut().map(fragment_of).collect())),
         }
-        if let Some(call) = &mut delta.function_call {
+        if let Some(call) = delta.rare.as_mut().and_then(|rare| rare.function_call.as_mut()) {
             push(Delta::tool_call(fragment_of(call)).kind);
         }
     }
@@ -374,10 +383,11 @@ fn citation_of(annotation: &Value) -> Option<Citation> {
 
 /// Returns the failure that a field named `error` reports, if it reports one.
 #[inline]
-pub(crate) fn error_of(error: &str) -> Option<Report> {
-    if error.is_empty() || is_nothing(error) {
-        None
-    } else {
-        Some(Report::read(&value(error).unwrap_or_default()))
-    }
+pub(crate) fn error_of(error: &str) -> Option<Box<Report>> {
+    if is_nothing(error) { None } else { Some(report_of(error)) }
+}
+
+#[cold]
+fn report_of(error: &str) -> Box<Report> {
+    Box::new(Report::read(&value(error).unwrap_or_default()))
 }

@@ -4,6 +4,7 @@
 //! `message` only. Every field is optional, `null` and a value of an unexpected form mean absent, and unknown fields are
 //! skipped. Texts are borrowed from the event. Rare fields are kept as JSON until they are needed.
 
+use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use advisor_core::{Text, Usage};
@@ -50,7 +51,10 @@ pub(crate) struct Event<'a> {
     pub(crate) is_answer: bool,
     pub(crate) id: Str<'a>,
     pub(crate) model: Str<'a>,
-    pub(crate) choices: SmallVec<[Choice<'a>; 1]>,
+    /// The first entry of its list of choices.
+    pub(crate) choice: Option<Choice<'a>>,
+    /// The others.
+    pub(crate) choices: Vec<Choice<'a>>,
     pub(crate) usage: Option<TokenCounts>,
     /// A text, an object or a list (Q45).
     pub(crate) error: &'a str,
@@ -89,8 +93,14 @@ pub(crate) struct Delta<'a> {
     pub(crate) reasoning_details: &'a str,
     pub(crate) refusal: Str<'a>,
     pub(crate) tool_calls: SmallVec<[ToolCall<'a>; 1]>,
+    pub(crate) rare: Option<Box<Rare<'a>>>,
+}
+
+/// What few pieces have.
+#[derive(Default)]
+pub(crate) struct Rare<'a> {
     /// The single call of the API's first version, now deprecated.
-    pub(crate) function_call: Option<Box<ToolCall<'a>>>,
+    pub(crate) function_call: Option<ToolCall<'a>>,
     pub(crate) annotations: &'a str,
     pub(crate) images: &'a str,
     pub(crate) audio: &'a str,
@@ -145,11 +155,11 @@ impl<'a> Event<'a> {
     pub(crate) fn read(&mut self, json: Json<'a>) -> Option<Json<'a>> {
         json.object(|key| {
             if let Some(value) = key.is("choices") {
-                self.choices.clear();
+                (self.choice, self.choices) = Default::default();
                 self.is_answer |= value.is_list();
-                value.objects(|value| {
-                    self.choices.push(Choice::default());
-                    self.choices.last_mut()?.read(value)
+                value.objects(|value| match self.choice {
+                    None => self.choice.insert(Choice::default()).read(value),
+                    Some(_) => self.choices.push_mut(Choice::default()).read(value),
                 })
             } else if let Some(value) = key.is("id") {
                 value.text(&mut self.id)
@@ -216,11 +226,9 @@ impl<'a> Choice<'a> {
     }
 
     /// Returns the finish reason as written. An empty text and the text `null` mean none (Q31).
-    pub(crate) fn finish_reason(&self) -> Option<Text> {
-        if self.finish_reason.is_empty() || self.finish_reason.is("null") {
-            return None;
-        }
-        self.finish_reason.text().map(Text::from)
+    #[inline]
+    pub(crate) fn finish_reason(&self) -> Option<Cow<'a, str>> {
+        self.finish_reason.text().filter(|reason| reason != "null")
     }
 }
 
@@ -264,15 +272,17 @@ impl<'a> Delta<'a> {
     fn read_rare(&mut self, key: Key<'a>) -> Option<Json<'a>> {
         let (key, value) = key.split()?;
         match key.spelling() {
-            "function_call" => {
-                value.object_in(&mut self.function_call, |call, value| call.read_function(value))
-            }
-            "annotations" => value.raw(&mut self.annotations),
-            "images" => value.raw(&mut self.images),
-            "audio" => value.raw(&mut self.audio),
-            "executed_tools" => value.raw(&mut self.executed_tools),
+            "function_call" => value.object_in(&mut self.rare().function_call, ToolCall::read_function),
+            "annotations" => value.raw(&mut self.rare().annotations),
+            "images" => value.raw(&mut self.rare().images),
+            "audio" => value.raw(&mut self.rare().audio),
+            "executed_tools" => value.raw(&mut self.rare().executed_tools),
             _ => value.skip(),
         }
+    }
+
+    fn rare(&mut self) -> &mut Rare<'a> {
+        self.rare.get_or_insert_default()
     }
 
     #[inline(never)]
@@ -283,7 +293,7 @@ impl<'a> Delta<'a> {
     /// Checks whether there are calls.
     #[inline]
     pub(crate) fn calls(&self) -> bool {
-        !self.tool_calls.is_empty() || self.function_call.is_some()
+        !self.tool_calls.is_empty() || self.rare.as_ref().is_some_and(|rare| rare.function_call.is_some())
     }
 
     /// Checks whether there is content other than reasoning and calls.
@@ -292,8 +302,7 @@ impl<'a> Delta<'a> {
         !self.content.is_empty()
             || !self.refusal.is_empty()
             || self.parts.iter().any(Part::speaks)
-            || !is_nothing(self.images)
-            || !is_nothing(self.audio)
+            || self.rare.as_ref().is_some_and(|rare| !is_nothing(rare.images) || !is_nothing(rare.audio))
     }
 
     /// Checks whether there is reasoning.

@@ -123,9 +123,9 @@ impl Responses {
             "response.completed" => return self.end(event, "completed", deltas),
             "response.incomplete" => return self.end(event, "incomplete", deltas),
             "response.cancelled" => return self.end(event, "cancelled", deltas),
-            "response.failed" => return Meaning::Failure(Box::new(failure_of(event))),
+            "response.failed" => return Meaning::Failure(failure_of(event)),
             "keepalive" | "ping" => return Meaning::KeepAlive,
-            _ if let Some(report) = error_of(event.error) => return Meaning::Failure(Box::new(report)),
+            _ if let Some(report) = error_of(event.error) => return Meaning::Failure(report),
             name if name.starts_with("response.") => self.piece(name, event, deltas),
             _ => return Meaning::Unknown,
         };
@@ -185,7 +185,7 @@ impl Responses {
             deltas.push_back(Delta::usage(usage));
         }
         if response.status.is("failed") {
-            return Meaning::Failure(Box::new(error_of(response.error).unwrap_or_default()));
+            return Meaning::Failure(error_of(response.error).unwrap_or_default());
         }
         let completed = match () {
             () if self.has_calls => FinishReason::ToolCalls,
@@ -282,7 +282,7 @@ fn data_of(format: &Text, item: &Item<'_>) -> Option<ProviderData> {
     (!extras.is_empty()).then(|| ProviderData::new(format.clone(), Value::Object(extras)))
 }
 
-fn failure_of(event: &Event<'_>) -> Report {
+fn failure_of(event: &Event<'_>) -> Box<Report> {
     let in_response = event.response.as_ref().and_then(|response| error_of(response.error));
     in_response.or_else(|| error_of(event.error)).unwrap_or_default()
 }

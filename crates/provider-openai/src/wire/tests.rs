@@ -24,7 +24,7 @@ fn of_equal_keys_the_last_counts() {
         "tool_calls":[{"id":"c"}],"tool_calls":[{"id":"d","function":{"name":"f","arguments":"x"},"function":{"name":"g"}}]}}],
         "usage":{"prompt_tokens":1},"usage":{"completion_tokens":2}}"#;
     read_event(event, |event| {
-        let [choice] = event.choices.as_slice() else { panic!("one choice") };
+        let (Some(choice), []) = (&event.choice, event.choices.as_slice()) else { panic!("one choice") };
         let delta = choice.piece.as_ref().expect("a delta");
         let [call] = delta.tool_calls.as_slice() else { panic!("one call") };
         assert!(delta.content.is("b") && call.id.is("d") && call.name.is("g") && call.arguments.is_empty());

@@ -229,14 +229,14 @@ impl Stream for ChunkStream {
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = &mut *self;
         if let State::Live(source) = &mut this.state {
-            let last = match ready!(source.as_mut().poll_next(cx)) {
-                Some(Ok(chunk)) if !matches!(chunk, Chunk::Completed(_)) => {
-                    this.show(&chunk);
-                    return Poll::Ready(Some(Ok(chunk)));
-                }
-                last => last,
-            };
-            if let Some(last) = this.source_ended(last) {
+            let polled = source.as_mut().poll_next(cx);
+            if let Poll::Ready(Some(Ok(chunk))) = &polled
+                && !matches!(chunk, Chunk::Completed(_))
+            {
+                this.show(chunk);
+                return polled;
+            }
+            if let Some(last) = this.source_ended(ready!(polled)) {
                 return Poll::Ready(Some(last));
             }
         }

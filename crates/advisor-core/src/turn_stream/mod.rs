@@ -9,7 +9,7 @@ use std::future::poll_fn;
 use std::ops::Deref;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -153,14 +153,14 @@ impl TurnStream {
             let around = match &mut self.state {
                 State::Live { stream, first } => {
                     let next = match first.take() {
-                        Some(chunk) => Some(Ok(chunk)),
-                        None => ready!(Pin::new(stream).poll_next(cx)),
+                        Some(chunk) => Poll::Ready(Some(Ok(chunk))),
+                        None => Pin::new(stream).poll_next(cx),
                     };
                     match next {
-                        Some(Ok(chunk)) if !matches!(chunk, Chunk::Completed(_)) => {
-                            return Poll::Ready(Some(Ok(chunk)));
+                        Poll::Ready(last @ (None | Some(Ok(Chunk::Completed(_)) | Err(_)))) => {
+                            self.chain_ended(last)
                         }
-                        last => self.chain_ended(last),
+                        next => return next,
                     }
                 }
                 _ => self.poll_around(cx),

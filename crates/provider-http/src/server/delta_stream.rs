@@ -87,11 +87,11 @@ impl<W: WireFormat> DeltaStream<W> {
             let delta = self.decoder.next();
             self.set_clocks();
             match delta {
-                Some(Ok(delta)) => {
-                    if adds_content(&delta.kind) {
+                Some(Ok(ref new)) => {
+                    if self.decoder.end() != End::Open && adds_content(&new.kind) {
                         self.after_finish.stop();
                     }
-                    return Poll::Ready(Some(Ok(delta)));
+                    return Poll::Ready(delta);
                 }
                 Some(Err(error)) => {
                     // A broken body was also cut, so the break is reported. Any other error from the server's

@@ -248,10 +248,11 @@ impl Stream for LoopStream {
                         this.end_round(end);
                         continue;
                     }
-                    match Pin::new(&mut live.stream).poll_next(cx) {
-                        Poll::Ready(Some(Ok(chunk))) if !matches!(chunk, Chunk::Completed(_)) => {
-                            if live.lets_out(&chunk) {
-                                return Poll::Ready(Some(Ok(chunk)));
+                    let polled = Pin::new(&mut live.stream).poll_next(cx);
+                    match polled {
+                        Poll::Ready(Some(Ok(ref chunk))) if !matches!(chunk, Chunk::Completed(_)) => {
+                            if live.lets_out(chunk) {
+                                return polled;
                             }
                             continue;
                         }

@@ -2,12 +2,7 @@
 
 use advisor_chain::chain::{FallbackModel, IntoId, Spawner};
 use advisor_tests::prelude::*;
-
-fn tool(name: &'static str) -> FnTool {
-    FnTool::new(ToolDefinition::new(name, "Looks.", json!({"type": "object"})), |_: Value| async {
-        Ok("sunny")
-    })
-}
+use advisor_tests::tools::tool;
 
 fn down() -> Error {
     Error::new(ErrorKind::Authentication, "the key is refused")
@@ -92,7 +87,7 @@ async fn turn_has_started_before_any_chunk_is_emitted() {
     ]);
     let client = ChatClient::builder(model)
         .advisor(ToolCallAdvisor::builder().streaming(ToolCallStreaming::FinalAnswerOnly).build().unwrap())
-        .tool(tool("look"))
+        .tool(tool("look", "sunny"))
         .build()
         .unwrap();
     let turn = client.prompt().user("Hi").stream().started().await.unwrap();
@@ -155,8 +150,11 @@ async fn turn_text_stream_separates_rounds_with_blank_line() {
             .finish(FinishReason::ToolCalls),
         Answer::from_text("Sunny."),
     ]);
-    let client =
-        ChatClient::builder(model).advisor(ToolCallAdvisor::new()).tool(tool("look")).build().unwrap();
+    let client = ChatClient::builder(model)
+        .advisor(ToolCallAdvisor::new())
+        .tool(tool("look", "sunny"))
+        .build()
+        .unwrap();
     let text: Vec<_> = client.prompt().user("Hi").stream().text().try_collect().await.unwrap();
     assert_eq!(text, ["Let me ", "look.", "\n\n", "Sunny."]);
 }

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicU32;
 use advisor_chain::Turn;
 use advisor_chain::advisors::ReReading;
 use advisor_chain::chain::context_fn;
+use advisor_tests::lines::texts;
 use advisor_tests::prelude::*;
 use advisor_tests::tools::tool;
 
@@ -15,10 +16,6 @@ fn calling() -> Answer {
 
 fn look() -> FnTool {
     tool("look", "sunny")
-}
-
-fn texts<'a>(messages: impl IntoIterator<Item = &'a Message>) -> Vec<String> {
-    messages.into_iter().map(Message::text).collect()
 }
 
 #[tokio::test]

@@ -52,55 +52,6 @@ fn closed(block: BlockId, text: &str) -> Chunk {
     Chunk::Closed { block, content: Block::text(text) }
 }
 
-/// Text held back of one block came out in the block that closed first.
-#[test]
-fn each_block_holds_back_its_own_text() {
-    let [a, b] = [BlockId::new(1, 0), BlockId::new(1, 1)];
-    let message = Message::assistant_blocks(vec![Block::text("I hold the sword"), Block::text("so")]);
-    let answer = ChatResponse::new(1, message, FinishReason::Stop);
-    let (_, fold, response) = read(
-        chunks(vec![
-            opened(a, BlockKind::Text),
-            text(a, "I hold the sw"),
-            opened(b, BlockKind::Text),
-            text(b, "so"),
-            closed(b, "so"),
-            text(a, "ord"),
-            closed(a, "I hold the sword"),
-            Chunk::Completed(answer),
-        ])
-        .edit_text(HoldBack::Bytes(4), redact),
-    );
-    assert_eq!(
-        response.blocks().map(|(_, block)| block.as_text().unwrap()).collect::<Vec<_>>(),
-        ["I hold the █", "so"]
-    );
-    assert_eq!(fold.blocks(1).len(), 2);
-    assert_eq!(fold.block(a).unwrap().as_text(), Some("I hold the █"));
-}
-
-/// Text held back of a void attempt came out with the next attempt.
-#[test]
-fn restarted_attempt_leaves_no_held_text() {
-    let block = BlockId::new(1, 0);
-    let answer = ChatResponse::new(1, Message::assistant("It was a sword."), FinishReason::Stop);
-    let (texts, fold, response) = read(
-        chunks(vec![
-            opened(block, BlockKind::Text),
-            text(block, "It was a sw"),
-            Chunk::AttemptRestarted { round: 1 },
-            opened(block, BlockKind::Text),
-            text(block, "It was a sw"),
-            text(block, "ord."),
-            closed(block, "It was a sword."),
-            Chunk::Completed(answer),
-        ])
-        .edit_text(HoldBack::Bytes(4), redact),
-    );
-    assert_eq!(texts, ["It was a ", "It was a ", "█."]);
-    assert_eq!((fold.text(1), response.text()), ("It was a █.".into(), "It was a █.".into()));
-}
-
 #[test]
 fn law_s2_no_more_is_held_back_than_is_declared() {
     let block = BlockId::new(1, 0);

@@ -20,7 +20,6 @@ mod edit_with;
 mod end_when;
 mod every_advisor;
 mod fallback_model;
-mod guards;
 mod middle_advisors;
 mod ordering;
 mod panics;

@@ -146,53 +146,6 @@ async fn law_o2_o6_m4_turn_timed_out_before_memory_is_remembered() {
     }
 }
 
-/// Fails after the answer of its last round, which is complete.
-fn fails_after(round: u32) -> impl StreamAdvisor {
-    from_fn("fails after", move |request: ChatRequest, next: AdvisorChain| async move {
-        Ok(next.next_stream(request).await?.on_completed(move |response| async move {
-            if response.round() == round {
-                return Err(Error::new(ErrorKind::Advisor, "it failed afterwards"));
-            }
-            Ok(response)
-        }))
-    })
-    .with_placement(Placement::new(Phase::Round))
-}
-
-#[tokio::test]
-async fn law_m4_o5_an_after_that_fails_leaves_equal_transcripts() {
-    for round in [1, 2] {
-        let mut logs = Vec::new();
-        for place in PLACES {
-            let answers = [calling("One.", "a", 1), Answer::from_text("Done."), Answer::from_text("Next.")];
-            let scene = scene(place, fails_after(round), answers);
-            assert_eq!(scene.ask("go").await.unwrap_err().kind(), ErrorKind::Advisor);
-            let remembered = remembered(&scene).await;
-            if round == 1 {
-                assert_eq!(remembered[3], "error a: not started: an error ended the turn", "{place:?}");
-            } else {
-                assert_eq!(remembered[4..], ["assistant: Done."], "{place:?}: what was answered is kept");
-            }
-            logs.push(remembered);
-        }
-        assert_eq!(logs[0], logs[1], "round {round}");
-    }
-}
-
-#[tokio::test]
-async fn law_o5_calls_of_unused_answer_are_answered_not_started() {
-    let twice = from_fn("twice", |request: ChatRequest, next: AdvisorChain| async move {
-        next.next_call(request.clone()).await?;
-        next.next_stream(request).await
-    })
-    .with_placement(Placement::new(Phase::Round));
-    let answers = [calling("One.", "a", 1), Answer::refused(Error::new(ErrorKind::Connection, "broken"))];
-    let scene = scene(Phase::Round, twice, answers);
-    scene.ask("go").await.unwrap_err();
-    let remembered = remembered(&scene).await;
-    assert!(remembered[3].starts_with("error a: not started"), "{remembered:?}");
-}
-
 #[tokio::test]
 async fn law_o3_turn_ends_when_all_inside_root_are_done() {
     let gate = Gate::new();

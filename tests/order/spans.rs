@@ -1,14 +1,10 @@
 //! The law of spans. Every test of this program listens: one without a subscriber would switch spans off for all.
 
-use std::collections::VecDeque;
-use std::pin::Pin;
 use std::sync::Once;
-use std::task::{Context as TaskContext, Poll};
 
 use advisor_core::{MessageAggregator, Usage};
 use advisor_tests::matrix::cases;
 use advisor_tests::prelude::*;
-use futures::Stream;
 use tracing::Span;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
@@ -134,34 +130,20 @@ async fn law_o7_spans_close_in_the_same_order() {
     }
 }
 
-/// A model with a ready answer, which records the span in which it is called.
-#[derive(Clone)]
-struct Ready(VecDeque<Delta>, Journal);
-
-impl Stream for Ready {
-    type Item = Result<Delta>;
-
-    fn poll_next(mut self: Pin<&mut Self>, _: &mut TaskContext<'_>) -> Poll<Option<Self::Item>> {
-        let span = Span::current().metadata().map_or("", |span| span.name());
-        self.1.record(format!("polled in {span}"));
-        Poll::Ready(self.0.pop_front().map(Ok))
-    }
-}
-
-#[async_trait]
-impl ChatModel for Ready {
-    async fn stream(&self, request: ChatRequest) -> Result<ChunkStream> {
-        Ok(ChunkStream::from_deltas(MessageAggregator::new(request.round), self.clone()))
-    }
-}
-
 #[tokio::test]
 async fn law_o7_model_is_polled_in_its_own_span() {
     let spans = Spans::new();
     let _installed = spans.install();
     let journal = Journal::new();
-    let words = (0..8).map(|at| Delta::text(format!("{at} ")));
-    let model = Ready(words.chain([Delta::finish(FinishReason::Stop)]).collect(), journal.clone());
+    let answer = (0..8).fold(Answer::new(), |answer, at| {
+        let journal = journal.clone();
+        let polled = async move {
+            let span = Span::current().metadata().map_or("", |span| span.name());
+            journal.record(format!("polled in {span}"));
+        };
+        answer.wait(polled).text(format!("{at} "))
+    });
+    let model = ScriptedModel::new([answer.finish(FinishReason::Stop)]);
     let chain = AdvisorChain::builder(model).build().unwrap();
     let out: Vec<_> = chain.stream(ChatRequest::new(Message::user("?"))).collect().await;
     assert!(out.iter().all(Result::is_ok));
@@ -263,28 +245,14 @@ async fn model_call_span_records_model_usage_finish_error() {
     assert_eq!(known, told(&[requested, responded, id, ("error.type", "\"truncated\"")]));
 }
 
-/// A model whose first chunk comes after two seconds, the second after two more.
-struct Slow;
-
-#[async_trait]
-impl ChatModel for Slow {
-    async fn stream(&self, request: ChatRequest) -> Result<ChunkStream> {
-        let said = ["a", "b"].map(|text| vec![Delta::text(text)]);
-        let deltas = futures::stream::iter(said.into_iter().chain([vec![Delta::finish(FinishReason::Stop)]]));
-        let deltas = deltas.then(|deltas| async {
-            tokio::time::sleep(Duration::from_secs(2)).await;
-            futures::stream::iter(deltas.into_iter().map(Ok))
-        });
-        let aggregator = MessageAggregator::new(request.round);
-        Ok(ChunkStream::from_deltas(aggregator, deltas.flatten().boxed()))
-    }
-}
-
 #[tokio::test(start_paused = true)]
 async fn model_call_span_records_time_to_first_chunk_once() {
     let spans = Spans::new();
     let _installed = spans.install();
-    let chain = AdvisorChain::builder(Slow).build().unwrap();
+    let slow =
+        |answer: Answer, text: &str| answer.wait(tokio::time::sleep(Duration::from_secs(2))).text(text);
+    let answer = slow(slow(Answer::new(), "a"), "b").finish(FinishReason::Stop);
+    let chain = AdvisorChain::builder(ScriptedModel::new([answer])).build().unwrap();
     let _: Vec<_> = chain.stream(ChatRequest::new(Message::user("?"))).collect().await;
     let told = spans.told("model_call").pop().unwrap();
     let time: f64 = told["gen_ai.response.time_to_first_chunk"].parse().unwrap();

@@ -1,6 +1,5 @@
 //! Policies in whole chains: with the tool loop, memory, limits and drops.
 
-use advisor_chain::stream_policy::Denials;
 use advisor_test_support::MessagesTranscript;
 use advisor_tests::lines::short;
 use advisor_tests::prelude::*;
@@ -93,26 +92,6 @@ async fn law_m1_denial_is_sent_to_anthropic_before_the_call() {
     assert_eq!(sent[1]["text"], DENIED);
 }
 
-/// In each mode, the shown text is that of the response.
-#[tokio::test]
-async fn law_s6_denials_are_shown_in_every_mode() {
-    for mode in MODES {
-        let answers = || [calls(&["look", "delete"]), calls(&["delete"])];
-        let scene = scene(answers(), Phase::Round).in_mode(mode);
-        let out = read_stream(scene.turn("go")).await;
-        let response = out.response();
-        assert_eq!(response.text(), format!("Well. {DENIED}"));
-        assert_eq!(out.fold().text(2), response.text(), "{mode:?}");
-        let again = self::scene(answers(), Phase::Round).in_mode(mode);
-        let called = again.turn("go").call().await.unwrap();
-        assert_eq!(called.text(), response.text());
-        assert_eq!(again.remembered().await, scene.remembered().await);
-        let denials: Denials = called.turn.extensions().get().unwrap();
-        let denied: Vec<_> = denials.0.iter().map(|denial| (denial.block.round, denial.kind)).collect();
-        assert_eq!(denied, [(1, BlockKind::ToolCall), (2, BlockKind::ToolCall)]);
-    }
-}
-
 /// A tool that returns directly is judged like others.
 #[tokio::test]
 async fn law_m4_return_direct_is_judged() {
@@ -129,17 +108,6 @@ async fn law_m4_return_direct_is_judged() {
         );
         assert_eq!(scene.remembered().await.last().map(String::as_str), Some(text));
     }
-}
-
-/// A denied call counts for no limit of the loop.
-#[tokio::test]
-async fn law_t3_denied_calls_count_for_no_limit() {
-    let limits = ToolLimits { calls: Some(1), ..ToolLimits::default() };
-    let tool_loop = ToolCallAdvisor::builder().limits(limits).build().unwrap();
-    let answers = [calls(&["delete", "look", "delete"]), Answer::from_text("Done.")];
-    let scene = scene(answers, Phase::Round).with(|client| client.advisor(tool_loop));
-    assert_eq!(read_stream(scene.turn("go")).await.outcome.unwrap().text(), "Done.");
-    assert_eq!(scene.runs(), ["look"]);
 }
 
 /// A call in the text is judged, whether the policy is added before or after the advisor that finds the call.

@@ -18,7 +18,6 @@ mod policy_clients;
 mod quirks;
 #[path = "../../crates/advisor-sse/tests/all/table.rs"]
 mod table;
-mod transcripts;
 mod transport;
 #[path = "../../crates/advisor-sse/tests/all/validate/mod.rs"]
 mod validate;

@@ -21,8 +21,8 @@ struct State {
 }
 
 impl ScriptedTransport {
-    pub(crate) fn new(bodies: impl IntoIterator<Item = String>) -> Self {
-        let bodies = bodies.into_iter().map(Bytes::from).collect();
+    pub(crate) fn new(bodies: impl IntoIterator<Item = impl Into<Bytes>>) -> Self {
+        let bodies = bodies.into_iter().map(Into::into).collect();
         Self(Arc::new(Mutex::new(State { bodies, requests: Vec::new() })))
     }
 

@@ -2,8 +2,8 @@
 
 use advisor_tests::prelude::*;
 
+use crate::state_machine::in_memory;
 use crate::state_machine::operation::{Case, How, Operation, Script, Setup, Stop, Submission, What};
-use crate::state_machine::{in_runtime, world};
 
 const NEW: What = What::New(Script::Plain);
 
@@ -17,11 +17,18 @@ fn submit(by: usize, what: What, stop: Option<(usize, How)>) -> Operation {
 
 /// Checks the sequence with memory in both places.
 fn try_sequence(operations: &[Operation]) {
+    try_with(OnBusy::Reject, false, operations);
+}
+
+/// The same in a store with leases, where a turn interrupts the one before.
+fn try_with_leases(operations: &[Operation]) {
+    try_with(OnBusy::InterruptPrevious, true, operations);
+}
+
+fn try_with(on_busy: OnBusy, leases: bool, operations: &[Operation]) {
     for memory in PLACES {
-        let setup = Setup { memory, on_busy: OnBusy::Reject, leases: false };
-        let case = Case { setup, operations: operations.to_vec() };
-        let outcome = in_runtime(world::run(&case, Arc::new(InMemoryStore::new())));
-        outcome.unwrap_or_else(|broken| panic!("{broken}\n{case}"));
+        let case = Case { setup: Setup { memory, on_busy, leases }, operations: operations.to_vec() };
+        in_memory(&case).unwrap_or_else(|broken| panic!("{broken}\n{case}"));
     }
 }
 
@@ -39,19 +46,13 @@ fn turn_of_deleted_conversation_writes_nothing_into_next() {
 /// The dead process has the lease of the suspended turn, so this turn may leave no trace.
 #[test]
 fn conversation_survives_process_death_before_closing_previous_turn() {
-    for memory in PLACES {
-        let setup = Setup { memory, on_busy: OnBusy::InterruptPrevious, leases: true };
-        for after in 1..=ASKED {
-            let operations = vec![
-                submit(0, What::New(Script::Breaks), Some((7, How::Stand))),
-                submit(1, NEW, Some((after, How::Close))),
-                Operation::Restart { by: 0 },
-                submit(1, NEW, None),
-            ];
-            let case = Case { setup, operations };
-            let outcome = in_runtime(world::run(&case, Arc::new(InMemoryStore::new().with_leases())));
-            outcome.unwrap_or_else(|broken| panic!("{broken}\n{case}"));
-        }
+    for after in 1..=ASKED {
+        try_with_leases(&[
+            submit(0, What::New(Script::Breaks), Some((7, How::Stand))),
+            submit(1, NEW, Some((after, How::Close))),
+            Operation::Restart { by: 0 },
+            submit(1, NEW, None),
+        ]);
     }
 }
 
@@ -100,18 +101,12 @@ fn repeated_undone_tool_answer_stays_undone() {
 
 #[test]
 fn undone_turn_stays_undone_in_next_conversation() {
-    for memory in PLACES {
-        for after in 7..=11 {
-            let operations = vec![
-                submit(1, NEW, Some((0, How::Stand))),
-                submit(0, What::Again(0), Some((after, How::Rollback))),
-                Operation::Delete,
-                submit(1, What::Again(0), None),
-            ];
-            let setup = Setup { memory, on_busy: OnBusy::InterruptPrevious, leases: true };
-            let case = Case { setup, operations };
-            let outcome = in_runtime(world::run(&case, Arc::new(InMemoryStore::new().with_leases())));
-            outcome.unwrap_or_else(|broken| panic!("{broken}\n{case}"));
-        }
+    for after in 7..=11 {
+        try_with_leases(&[
+            submit(1, NEW, Some((0, How::Stand))),
+            submit(0, What::Again(0), Some((after, How::Rollback))),
+            Operation::Delete,
+            submit(1, What::Again(0), None),
+        ]);
     }
 }

@@ -20,30 +20,22 @@ fn rate_limit() -> RateLimit {
     RateLimit::for_all().with_calls(1_000, Duration::from_secs(1)).with_concurrency(1)
 }
 
-mod a_budget {
-    super::crash_points_of_advisor!(super::budget());
+macro_rules! crash_points_of {
+    ($($name:ident: $advisor:expr,)*) => {$(
+        mod $name {
+            use super::*;
+            crash_points_of_advisor!($advisor);
+        }
+    )*};
 }
 
-mod a_retry {
-    super::crash_points_of_advisor!(super::retry());
-}
-
-mod a_rate_limit {
-    super::crash_points_of_advisor!(super::rate_limit());
-}
-
-mod a_cache {
-    super::crash_points_of_advisor!(super::ResponseCache::default());
-}
-
-mod a_cache_with_similar_questions {
-    super::crash_points_of_advisor!(
-        super::ResponseCache::default().with_similar(super::WordEmbeddings::new(), 0.9)
-    );
-}
-
-mod a_prefix_watch {
-    super::crash_points_of_advisor!(super::PrefixWatch::default());
+crash_points_of! {
+    a_budget: budget(),
+    a_retry: retry(),
+    a_rate_limit: rate_limit(),
+    a_cache: ResponseCache::default(),
+    a_cache_with_similar_questions: ResponseCache::default().with_similar(WordEmbeddings::new(), 0.9),
+    a_prefix_watch: PrefixWatch::default(),
 }
 
 mod all_with_memory_outside {

@@ -3,7 +3,7 @@
 use advisor_chain::advisors::Budget;
 use advisor_tests::prelude::*;
 
-use crate::common_advisors::support::{Setting, looks, says, tool};
+use crate::common_advisors::support::{Setting, looks, says};
 
 /// A model that numbers its answers.
 fn numbered() -> ScriptedModel {
@@ -41,21 +41,6 @@ async fn law_m4_s4_repeated_answer_is_shown_and_remembered() {
         assert_eq!(setting.remembered().await, ["go", "Well. (look)", "= a result", "Done."]);
         assert_eq!(budget.accounts()[0].1.tokens, 20, "a repeated answer costs nothing");
     }
-}
-
-#[tokio::test]
-async fn requests_that_differ_are_not_equal() {
-    let client = client(&numbered(), &ResponseCache::default());
-    let prompt = || client.prompt().user("?");
-    let ask = async |prompt: advisor_chain::Prompt| prompt.call().await.unwrap().text();
-    assert_eq!(ask(prompt()).await, "Answer 1.");
-    assert_eq!(ask(prompt().system("Be brief.")).await, "Answer 2.");
-    let options = ChatOptions { seed: Some(7), ..ChatOptions::default() };
-    assert_eq!(ask(prompt().options(options.clone())).await, "Answer 3.");
-    assert_eq!(ask(prompt().tool(tool("look", |_| async { Ok(String::new()) }))).await, "Answer 4.");
-    assert_eq!(ask(prompt().user("And?")).await, "Answer 5.");
-    assert_eq!(ask(prompt().options(options)).await, "Answer 3.");
-    assert_eq!(ask(prompt()).await, "Answer 1.");
 }
 
 #[tokio::test]

@@ -27,23 +27,6 @@ fn model(calls: usize) -> ScriptedModel {
     ScriptedModel::new([Answer::from_calls(calls), Answer::from_text("Done.")])
 }
 
-/// The turn's thread continues while the tool blocks another one.
-#[tokio::test]
-async fn a_blocking_tool_runs_off_the_async_thread() {
-    let journal = Journal::new();
-    let (work, go) = blocking(4, &journal);
-    let client = client(&model(1), ToolCallAdvisor::new()).tool(work).build().unwrap();
-    let turn = Reader::new(client.prompt().user("go").stream());
-    let test = async {
-        journal.recorded("start c1").await; // this task runs while the tool blocks
-        go.send(()).unwrap();
-    };
-    let (run, ()) = tokio::join!(turn.finish(), test);
-    let here = format!("{:?}", std::thread::current().id());
-    let result = &transcript_lines(run.response().transcript())[2];
-    assert!(result.starts_with("result c1: ThreadId") && !result.ends_with(&here), "{result}");
-}
-
 /// At most `limit` of its runs block a thread at a time.
 #[tokio::test]
 async fn law_t3_blocking_tools_are_bounded() {

@@ -117,42 +117,6 @@ async fn law_m1_hidden_limit_leaves_an_assistant_message() {
     }
 }
 
-/// Memory inside the loop and outside it stores the same, and the next turn's request is valid and has the
-/// closing text.
-#[tokio::test(start_paused = true)]
-async fn law_m4_silently_ended_turn_is_remembered_in_both_places() {
-    let slow = || Answer::new().text("Let me ").wait(std::future::pending());
-    let limits = [
-        (ToolLimits { rounds: Some(1), ..ToolLimits::default() }, calls as fn() -> Answer),
-        (ToolLimits { calls: Some(1), ..ToolLimits::default() }, calls),
-        (ToolLimits { turn_timeout: Some(Duration::from_secs(5)), ..ToolLimits::default() }, slow),
-    ];
-    for (limits, first) in limits {
-        let mut sent = Vec::new();
-        for memory in PLACES {
-            let model = ScriptedModel::new([first(), Answer::from_text("Next.")]);
-            let advisor =
-                ToolCallAdvisor::builder().limits(limits.clone()).closing_text(silent).build().unwrap();
-            let client = client(&model, advisor)
-                .advisor_in(memory, ChatMemoryAdvisor::new(InMemoryStore::new()))
-                .tool(tool("look", "sunny"))
-                .build()
-                .unwrap();
-            let prompt = || client.prompt().conversation("c");
-            let first = prompt().user("go").call().await.unwrap();
-            assert!(matches!(first.finish().reason, FinishReason::Limit(_)), "{first:?}");
-            assert_eq!(first.text(), "");
-            assert_eq!(prompt().user("next").call().await.unwrap().text(), "Next.");
-            let messages = model.prompts()[1].messages.clone();
-            assert_valid(&messages);
-            let lines = transcript_lines(&messages);
-            assert!(lines[lines.len() - 2].starts_with("assistant: I stopped here: "), "{lines:?}");
-            sent.push(lines);
-        }
-        assert_eq!(sent[0], sent[1]);
-    }
-}
-
 /// Law S6: text that was not shown stays hidden when the turn is submitted again, in this process or another
 /// one. It is still stored and sent.
 #[tokio::test]

@@ -121,31 +121,3 @@ async fn execution_with_wrong_results_ends_turn_with_error() {
         assert_valid(&ledger.transcript());
     }
 }
-
-/// K2: dropping the turn drops the tools that run, at once; the finished ones are not asked for anything more.
-#[tokio::test]
-async fn law_k2_a_dropped_turn_drops_its_tools() {
-    struct Running(Journal);
-    impl Drop for Running {
-        fn drop(&mut self) {
-            self.0.record("dropped");
-        }
-    }
-    let journal = Journal::new();
-    let in_tool = journal.clone();
-    let hanging = FnTool::new(definition("look"), move |_: Value| {
-        let running = Running(in_tool.clone());
-        async move {
-            running.0.record("running");
-            std::future::pending::<()>().await;
-            Ok("never")
-        }
-    });
-    let model = ScriptedModel::new([Answer::from_calls([("c1", "look", "{}"), ("c2", "look", "{}")])]);
-    let client = client(&model, ToolCallAdvisor::new()).tool(hanging).build().unwrap();
-    let mut turn = Reader::new(client.prompt().user("go").stream());
-    turn.so_far().await;
-    assert_eq!(journal.labels(), ["running", "running"]);
-    drop(turn);
-    assert_eq!(journal.labels(), ["running", "running", "dropped", "dropped"]);
-}

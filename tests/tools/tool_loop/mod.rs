@@ -17,7 +17,6 @@ mod hooks;
 mod leniency;
 mod limits;
 mod macros;
-mod many_turns;
 mod mixed_calls;
 mod modes;
 mod nested_limits;

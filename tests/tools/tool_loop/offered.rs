@@ -106,32 +106,3 @@ async fn duplicate_tool_names_are_refused() {
     let error = client.prompt().user("go").tool(tool("look", "b")).call().await.unwrap_err();
     assert_eq!((error.kind(), model.calls()), (ErrorKind::Configuration, 0));
 }
-
-/// A tool loop of another make, which does nothing.
-struct Idle;
-
-impl AdvisorInfo for Idle {
-    fn name(&self) -> &'static str {
-        "idle"
-    }
-
-    fn placement(&self) -> Placement {
-        Placement { phase: Phase::Loop, role: AdvisorRole::ToolLoop(LoopHistory::Auto) }
-    }
-}
-
-#[async_trait]
-impl StreamAdvisor for Idle {
-    async fn advise_stream(self: Arc<Self>, request: ChatRequest, next: AdvisorChain) -> Result<ChunkStream> {
-        next.next_stream(request).await
-    }
-}
-
-/// A loop of another make takes the place; the call is client-side, in one pass.
-#[tokio::test]
-async fn custom_loop_replaces_default_loop() {
-    let model = asks_for("look");
-    let response =
-        response_of(advisor_chain::client(model.clone()).advisor(Idle).tool(tool("look", "sunny"))).await;
-    assert_eq!((response.tool_calls().count(), model.calls()), (1, 1));
-}

@@ -62,17 +62,6 @@ async fn one_tool_round_asks_model_twice() {
     assert_eq!(sent[1][1..], turn[..4]);
 }
 
-/// Without the loop, calls are client-side, in one pass.
-#[tokio::test]
-async fn without_loop_caller_gets_call() {
-    let model = look_then_tell();
-    let (look, given) = invoked("look");
-    let client = ChatClient::builder(model.clone()).tool(look).build().unwrap();
-    let response = client.prompt().user("How is it?").call().await.unwrap();
-    assert_eq!(response.tool_calls().map(|(_, call)| call.name.as_str()).collect::<Vec<_>>(), ["look"]);
-    assert_eq!((model.calls(), given.lock().unwrap().len()), (1, 0));
-}
-
 /// Text and a call in one event of the provider; reasoning and provider data are sent back unchanged and
 /// in order.
 #[tokio::test]

@@ -155,16 +155,3 @@ async fn steering_hook_can_withhold_or_return_calls() {
         assert_eq!((given.lock().unwrap().len(), &response.finish().reason), (ran, &reason), "{called}");
     }
 }
-
-/// A hook can have the model asked again after an answer; the answer stays.
-#[tokio::test]
-async fn a_steering_hook_can_ask_again() {
-    let model = ScriptedModel::new([Answer::from_text("First."), Answer::from_text("Second.")]);
-    let run =
-        go(client(&model, hooked(Steering(|response| response.with_finish(FinishReason::Paused))))).await;
-    assert_eq!(run.text(), "First.Second.");
-    assert_eq!(
-        transcript_lines(run.response().transcript()),
-        ["user: go", "assistant: First.", "assistant: Second."]
-    );
-}

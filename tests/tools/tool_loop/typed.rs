@@ -116,15 +116,3 @@ async fn law_t2_typed_arguments_fitting_schema_only_name_location() {
         }
     }
 }
-
-/// A tool without arguments takes a struct without fields.
-#[tokio::test]
-async fn typed_tool_without_arguments_takes_empty_struct() {
-    #[derive(Deserialize, JsonSchema)]
-    struct Nothing {}
-    assert_eq!(schema_for::<Nothing>(), json!({"type": "object"}));
-    for arguments in ["", "{}"] {
-        let time = FnTool::typed("time", "Tells the time.", |_: Nothing, _| async { Ok("12:00") });
-        assert_eq!(result_of(time, arguments).await.text(), "12:00");
-    }
-}

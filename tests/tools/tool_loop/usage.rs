@@ -21,33 +21,28 @@ async fn run(model: &ScriptedModel, mode: ToolCallStreaming) -> Run {
     read(client.prompt().user("go").stream()).await
 }
 
-const ALL: [ToolCallStreaming; 3] = MODES;
-
-/// The final response says the sum and keeps its own content.
+/// The final response says the sum of every count that a provider reports; a count that none reports stays absent.
 #[tokio::test]
 async fn usage_is_summed_over_the_rounds() {
-    for mode in ALL {
-        let run = run(&two_rounds(Some(Usage::new(10, 20)), Some(Usage::new(1, 2))), mode).await;
-        assert_eq!(run.response().usage(), Some(&Usage::new(11, 22)), "{mode:?}");
-        assert_eq!(run.response().text(), "It is sunny.", "{mode:?}");
-    }
-}
-
-/// Every count that a provider reports is summed; unreported counts stay absent.
-#[tokio::test]
-async fn cache_and_reasoning_counts_are_summed() {
-    let usage = |cached, written, reasoning| {
-        let mut usage = Usage::new(10, 5);
-        (usage.cached_input_tokens, usage.cache_write_tokens, usage.reasoning_tokens) =
-            (cached, written, reasoning);
-        usage
+    let usage = |input, output, cached, written| {
+        let mut usage = Usage::new(input, output);
+        (usage.cached_input_tokens, usage.cache_write_tokens) = (cached, written);
+        Some(usage)
     };
-    let first = usage(Some(4), Some(3), None);
-    let second = usage(Some(2), None, None);
-    let run = run(&two_rounds(Some(first), Some(second)), ToolCallStreaming::TextOnly).await;
-    let mut sum = Usage::new(20, 10);
-    (sum.cached_input_tokens, sum.cache_write_tokens) = (Some(6), Some(3));
-    assert_eq!(run.response().usage(), Some(&sum));
+    for (first, second, sum) in [
+        (usage(10, 20, None, None), usage(1, 2, None, None), usage(11, 22, None, None)),
+        (usage(10, 5, Some(4), Some(3)), usage(10, 5, Some(2), None), usage(20, 10, Some(6), Some(3))),
+        (usage(10, 20, None, None), None, usage(10, 20, None, None)),
+        (None, None, None),
+    ] {
+        for mode in MODES {
+            let run = run(&two_rounds(first, second), mode).await;
+            assert_eq!(run.response().usage(), sum.as_ref(), "{mode:?}");
+            assert_eq!(run.response().text(), "It is sunny.", "{mode:?}");
+            let has_own = run.chunks.iter().any(|chunk| matches!(chunk, Chunk::Usage { round: 2, .. }));
+            assert!(second.is_some() || !has_own, "{mode:?}: the last round had none");
+        }
+    }
 }
 
 /// Usage in the middle of an answer is emitted once, at the end of the round, and moves no text. The
@@ -69,19 +64,6 @@ async fn usage_in_middle_of_answer() {
     assert_eq!(shown, ["usage 1 10/20", "usage 2 1/2"]);
     assert_eq!(run.response().usage(), Some(&Usage::new(11, 22)));
     assert_eq!(run.response().text(), "It is sunny.");
-}
-
-/// A final round without usage still completes with the usage of the earlier rounds.
-#[tokio::test]
-async fn final_round_without_usage_completes_sum() {
-    for mode in ALL {
-        let run = run(&two_rounds(Some(Usage::new(10, 20)), None), mode).await;
-        assert_eq!(run.response().usage(), Some(&Usage::new(10, 20)), "{mode:?}");
-        let last_round = |chunk: &&Chunk| matches!(chunk, Chunk::Usage { round: 2, .. });
-        assert_eq!(run.chunks.iter().filter(last_round).count(), 0, "{mode:?}: it had none of its own");
-    }
-    let run = run(&two_rounds(None, None), ToolCallStreaming::All).await;
-    assert_eq!(run.response().usage(), None, "nothing reported is nothing, not zero");
 }
 
 /// A round's own response keeps its own counts; advisors inside see them, those outside the sum.

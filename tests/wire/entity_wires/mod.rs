@@ -3,7 +3,6 @@
 
 pub(crate) mod wire;
 
-use advisor_chain::structured::Partial;
 use advisor_tests::prelude::*;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -82,22 +81,6 @@ async fn schema_is_in_its_field_or_in_the_prompt() {
     }
 }
 
-/// An answer that does not fit is asked for again, and not remembered.
-#[tokio::test]
-async fn law_m2_invalid_answer_is_repaired_over_each_wire() {
-    for wire in wires() {
-        let invalid = (wire.answer)(&["It is Oslo."], End::Whole);
-        let misfit = (wire.answer)(&[r#"{"name": "Oslo", "inhabitants": -1}"#], End::Whole);
-        for wrong in [invalid, misfit] {
-            let chain = Chain::new(&wire, vec![wrong, (wire.answer)(&PIECES, End::Whole)], false).await;
-            assert_eq!(chain.value().await.unwrap(), oslo(), "{}", wire.name);
-            let repair = chain.sent()[1].to_string();
-            assert!(repair.contains("does not fit the form"), "{} {repair}", wire.name);
-            assert_eq!(chain.remembered().await, ["Oslo?".to_owned(), PIECES.concat()], "{}", wire.name);
-        }
-    }
-}
-
 /// A cut answer is not complete by chance, and a refusal is none. Neither is asked for again.
 #[tokio::test]
 async fn cut_and_refused_answers_have_no_value() {
@@ -114,44 +97,6 @@ async fn cut_and_refused_answers_have_no_value() {
             );
             let says = error.to_string();
             assert!(says.contains(why) || says.contains("filter"), "{} {says}", wire.name);
-        }
-    }
-}
-
-/// A round with a tool comes first. Its answer is no value and need not be one.
-#[tokio::test]
-async fn value_follows_a_round_with_tools() {
-    for wire in wires() {
-        let replies = vec![(wire.call)("look"), (wire.answer)(&PIECES, End::Whole)];
-        let chain = Chain::new(&wire, replies, true).await;
-        assert_eq!(chain.value().await.unwrap(), oslo(), "{}", wire.name);
-        assert!(chain.sent()[1].to_string().contains("717710"), "{}", wire.name);
-        assert_eq!(chain.remembered().await[2..], ["717710".to_owned(), PIECES.concat()], "{}", wire.name);
-    }
-}
-
-/// Partial values only grow, however the bytes are split, and the last one is the value.
-#[tokio::test]
-async fn law_s5_partial_values_grow_at_any_split() {
-    for wire in wires() {
-        for bytes in [1, 7, 64, 4096] {
-            let reply = (wire.answer)(&PIECES, End::Whole).split_every(bytes);
-            let chain = Chain::new(&wire, vec![reply], false).await;
-            let prompt = chain.client.prompt().user("Oslo?").conversation("c");
-            let mut told: Vec<_> = prompt.entity::<City>().stream().try_collect().await.unwrap();
-            assert_eq!(told.pop(), Some(Partial::Complete(oslo())), "{} {bytes}", wire.name);
-            assert!(!told.is_empty(), "{} {bytes}", wire.name);
-            let mut seen = String::new();
-            for partial in told {
-                let Partial::Value(value) = partial else { panic!("{} {partial:?}", wire.name) };
-                let name = value["name"].as_str().unwrap_or_default().to_owned();
-                assert!(
-                    "Oslo".starts_with(&name) && name.len() >= seen.len(),
-                    "{} {bytes} {value}",
-                    wire.name
-                );
-                seen = name;
-            }
         }
     }
 }

@@ -24,7 +24,6 @@ pub(crate) struct Wire {
     /// Whether the format has an end for refusals.
     refuses: bool,
     pub(crate) answer: fn(&[&str], End) -> Reply,
-    pub(crate) call: fn(&str) -> Reply,
     pub(crate) model: fn(&str) -> Arc<dyn ChatModel>,
 }
 
@@ -53,9 +52,6 @@ fn chat() -> Wire {
             let answer = pieces.iter().fold(ChatTranscript::new("m"), text);
             Reply::sse(answer.finish(if end == End::Cut { "length" } else { "stop" }).usage(9, 5).done())
         },
-        call: |name| {
-            Reply::sse(ChatTranscript::new("m").tool_call(0, "a", name, &["{}"]).finish("tool_calls").done())
-        },
         model: |url| {
             let model = OpenAiModel::new("m").with_profile(Profile::openai());
             let model = model.with_base_url(format!("{url}/v1")).with_api_key("k");
@@ -79,7 +75,6 @@ fn responses() -> Wire {
             let answer = if end == End::Cut { answer.incomplete("max_output_tokens") } else { answer };
             Reply::sse(answer.usage(9, 5).done())
         },
-        call: |name| Reply::sse(ResponsesTranscript::new("m").tool_call("a", name, &["{}"]).done()),
         model: |url| {
             let model = OpenAiResponsesModel::new("m").with_base_url(format!("{url}/v1")).with_api_key("k");
             Arc::new(model.with_retries(Backoff::none()))
@@ -102,7 +97,6 @@ fn messages() -> Wire {
             };
             Reply::sse(answer.usage(9, 5).done())
         },
-        call: |name| Reply::sse(MessagesTranscript::new("m").tool_call("a", name, &["{}"]).done()),
         model: |url| {
             let model = AnthropicModel::new("m").with_base_url(url).with_api_key("k");
             let model = model.with_schema_support(SchemaSupport::JsonSchema);
@@ -126,7 +120,6 @@ fn gemini() -> Wire {
             };
             Reply::sse(answer.usage(9, 5).done())
         },
-        call: |name| Reply::sse(GeminiTranscript::new("m").tool_call("a", name, json!({})).done()),
         model: |url| {
             let model = GeminiModel::new("gemini-2.5-pro").with_base_url(url).with_api_key("k");
             Arc::new(model.with_retries(Backoff::none()))
@@ -145,7 +138,6 @@ fn ollama() -> Wire {
             let answer = if end == End::Cut { answer.finish("length") } else { answer };
             Reply::ndjson(answer.usage(9, 5).done())
         },
-        call: |name| Reply::ndjson(OllamaTranscript::new("m").tool_call(name, json!({})).done()),
         model: |url| Arc::new(OllamaModel::new("m").with_base_url(url).with_retries(Backoff::none())),
     }
 }

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::collections::VecDeque;
 
-use advisor_core::{AggregatorSettings, Delta, FinishReason};
+use advisor_core::{Delta, FinishReason};
 use provider_http::answer::{AnswerDecoder, AnswerEvent, Framing, Meaning, WireFormat};
 use provider_http::redaction::Redaction;
 use provider_http::sse::SseLimits;
@@ -32,27 +32,6 @@ const BODY: &[u8] = b"{\"say\":\"a\"}\n{\"say\":\"b\"}\n{\"say\":\"c\"}\n{\"say\
 
 fn decoder(first: &'static str) -> AnswerDecoder<Lines> {
     AnswerDecoder::new(Lines(first), SseLimits::default(), Redaction::default())
-}
-
-fn answer(first: &'static str, body: &[u8]) -> ReadAnswer {
-    read_answer(decoder(first), AggregatorSettings::default(), &[body])
-}
-
-#[test]
-fn answer_has_chunks_response_and_end() {
-    let whole = answer("", BODY);
-    assert_eq!(whole.response.as_ref().unwrap().text(), "abcd");
-    assert!(!whole.chunks.is_empty());
-    whole.assert_same(
-        &read_answer(decoder(""), AggregatorSettings::default(), &BODY.chunks(1).collect::<Vec<_>>()),
-        "",
-    );
-    let cut = answer("", b"{\"say\":\"a\"}\n");
-    assert_eq!(
-        cut.response.as_ref().unwrap_err().partial().map(advisor_core::ChatResponse::text).as_deref(),
-        Some("a")
-    );
-    cut.assert_same(&answer("", b"{\"say\":\"a\"}\n"), "");
 }
 
 #[test]

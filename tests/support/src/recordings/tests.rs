@@ -2,7 +2,7 @@
 
 use super::Recordings;
 use crate::recordings;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::path::{Path, PathBuf};
 
 fn directory() -> PathBuf {
@@ -60,25 +60,4 @@ fn observed_calls_are_compared_by_id() {
         tool.differences(&json!({"text": "", "finish_reason": "tool_calls"})),
         ["observed calls (0, not 1)"]
     );
-}
-
-/// Over the recordings of this machine, if there are any: each agrees with itself, and a wrong field is found in each.
-#[test]
-fn every_recording_matches_itself_but_not_less() {
-    for api in ["openai-chat", "openai-responses", "anthropic-messages", "gemini", "other"] {
-        for recording in recordings::all(api) {
-            let name = &recording.name;
-            let mut got = recording.expected.clone();
-            assert_eq!(recordings::differences(&recording.expected, &got), Vec::<String>::new(), "{name}");
-            got["text"] = json!("something else");
-            got["error"] = match got["error"] {
-                Value::Null => json!({"message": "x"}),
-                _ => Value::Null,
-            };
-            let found = recordings::differences(&recording.expected, &got);
-            assert!(!found.is_empty(), "{name}");
-            let ends = &recording.chunk_ends;
-            assert!(ends.last().is_none_or(|&end| end <= recording.body.len()), "{name}");
-        }
-    }
 }

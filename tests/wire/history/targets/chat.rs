@@ -3,7 +3,7 @@
 use advisor_tests::prelude::*;
 
 use super::{Call, Item, ResultOf, Rule, Sent, Target, common, is_word, list, word};
-use crate::history::origins::chat::said;
+use crate::history::origins::chat;
 use crate::history::story::{DRAWING, THOUGHT};
 use crate::transport::ScriptedTransport;
 
@@ -11,7 +11,7 @@ pub(crate) const OPENAI: Target = Target {
     name: "OpenAI",
     server: "api.openai.com/chat",
     model: |transport| at("https://api.openai.com/v1", transport),
-    answer: said,
+    answer: chat,
     in_text: None,
     read,
     accepts_id: |id| (1..=40).contains(&id.len()),

@@ -3,14 +3,14 @@
 use advisor_tests::prelude::*;
 
 use super::{Call, Item, ResultOf, Rule, Sent, Target, common, is_word, list, picture, word};
-use crate::history::origins::gemini::said;
+use crate::history::origins::gemini;
 use crate::history::story::{DRAWING, LOCKED, THOUGHT};
 
 pub(crate) const GOOGLE: Target = Target {
     name: "Gemini 3",
     server: "generativelanguage.googleapis.com",
     model: |transport| Arc::new(GeminiModel::new("gemini-3-pro").with_transport(transport)),
-    answer: said,
+    answer: gemini,
     in_text: None,
     read,
     accepts_id: |id| !id.is_empty(),

@@ -3,14 +3,14 @@
 use advisor_tests::prelude::*;
 
 use super::{Call, Item, ResultOf, Rule, Sent, Target, common, is_word, list, picture, word};
-use crate::history::origins::messages::said;
+use crate::history::origins::{SIGNATURE, messages};
 use crate::history::story::{DRAWING, THOUGHT};
 
 pub(crate) const ANTHROPIC: Target = Target {
     name: "Messages",
     server: "api.anthropic.com",
     model: |transport| Arc::new(AnthropicModel::new("claude-sonnet-4-5").with_transport(transport)),
-    answer: said,
+    answer: messages,
     in_text: None,
     read,
     accepts_id: |id| {
@@ -94,8 +94,7 @@ const RULES: &[Rule] = &[
             let kinds: Vec<_> = first.iter().filter_map(|block| block["type"].as_str()).collect();
             if sent.is_at_home() {
                 assert_eq!(kinds, ["thinking", "redacted_thinking", "text", "tool_use", "tool_use"]);
-                let thinking =
-                    json!({"type": "thinking", "thinking": THOUGHT, "signature": "anthropic-signature"});
+                let thinking = json!({"type": "thinking", "thinking": THOUGHT, "signature": SIGNATURE});
                 assert_eq!(first[0], thinking);
             } else {
                 assert_eq!(kinds, ["text", "tool_use", "tool_use"]);

@@ -7,7 +7,9 @@ pub(crate) mod messages;
 pub(crate) mod ollama;
 pub(crate) mod responses;
 pub(crate) mod text;
+
 use advisor_tests::prelude::*;
+use bytes::Bytes;
 
 use crate::history::origins::Origin;
 use crate::transport::ScriptedTransport;
@@ -19,7 +21,7 @@ pub(crate) struct Target {
     pub(crate) server: &'static str,
     pub(crate) model: fn(ScriptedTransport) -> Arc<dyn ChatModel>,
     /// Writes an answer of this text.
-    pub(crate) answer: fn(&str) -> String,
+    pub(crate) answer: fn(&str) -> Bytes,
     /// The format of calls in its text.
     pub(crate) in_text: Option<TextFormat>,
     /// Reads a request without any code of the provider's crate.

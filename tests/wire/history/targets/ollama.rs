@@ -3,14 +3,14 @@
 use advisor_tests::prelude::*;
 
 use super::{Call, Item, ResultOf, Rule, Target, common, list, word};
-use crate::history::origins::ollama::said;
+use crate::history::origins::ollama;
 use crate::history::story::{DRAWING, THOUGHT};
 
 pub(crate) const LOCAL: Target = Target {
     name: "Ollama",
     server: "127.0.0.1:11434",
     model: |transport| Arc::new(OllamaModel::new("qwen3").with_transport(transport)),
-    answer: said,
+    answer: ollama,
     in_text: None,
     read,
     accepts_id: |id| !id.is_empty(),

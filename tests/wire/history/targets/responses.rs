@@ -3,14 +3,14 @@
 use advisor_tests::prelude::*;
 
 use super::{Call, Item, ResultOf, Rule, Target, common, is_word, list, word};
-use crate::history::origins::responses::said;
+use crate::history::origins::responses;
 use crate::history::story::{DRAWING, THOUGHT};
 
 pub(crate) const OPENAI: Target = Target {
     name: "Responses",
     server: "api.openai.com",
     model: |transport| Arc::new(OpenAiResponsesModel::new("gpt-5").with_transport(transport)),
-    answer: said,
+    answer: responses,
     in_text: None,
     read,
     accepts_id: |id| (1..=64).contains(&id.len()),

@@ -14,7 +14,8 @@ use std::time::Instant;
 use advisor_chain::memory::repair;
 use advisor_chain::tools::PendingCall;
 use advisor_conformance::crash::{
-    AwaitPoint, CrashDriver, Event, Fault, Injection, Leaves, Operation, Scenario, TurnRun, with_leases,
+    AwaitPoint, CrashDriver, Event, Fault, Injection, LeasePoints, Leaves, Operation, Scenario, TurnRun,
+    with_leases,
 };
 use advisor_tests::prelude::*;
 
@@ -137,7 +138,7 @@ async fn law_k4_m6_point_pairs_of_one_turn_memory_outside() {
 /// A store that hands out leases. A killed process keeps its own for a while, for which the next turn waits.
 fn driver_with_leases(scenario: Scenario, memory: Phase) -> CrashDriver {
     CrashDriver::new(scenario, InMemoryStore::new().with_leases(), move |leaves: &Leaves| {
-        let kept = ChatMemoryAdvisor::new(with_leases(leaves.store.clone()));
+        let kept = ChatMemoryAdvisor::new(with_leases(leaves.store.clone(), LeasePoints::All));
         let kept = kept.with_on_busy(OnBusy::Queue);
         leaves.client().advisor(leaves.tool_loop().build()?).advisor_in(memory, kept).build()
     })

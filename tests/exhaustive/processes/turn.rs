@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use advisor_chain::chain::Spawner;
-use advisor_conformance::crash::{AwaitPoints, Event, with_given_leases};
+use advisor_conformance::crash::{AwaitPoints, Event, LeasePoints, with_leases};
 use advisor_tests::prelude::*;
 use serde::{Deserialize, Serialize};
 use tokio::runtime::Handle;
@@ -39,7 +39,7 @@ pub(crate) struct Stop {
 pub(crate) async fn run(job: Job) {
     let points = AwaitPoints::new();
     points.watch(teller(&points, job.stop));
-    let store = with_given_leases(points.store(job.address.open().await));
+    let store = with_leases(points.store(job.address.open().await), LeasePoints::Given);
     let model = points.model(model(job.scenario, true));
     let tools = tools(&job.starts).map(|tool| points.tool(tool));
     let client = client(model, tools, (memory(store), job.memory));

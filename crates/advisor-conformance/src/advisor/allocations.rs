@@ -34,12 +34,11 @@ pub fn law_r4_chunks_cost_no_allocation(
         let with = per_thousand(|subject, model| subject.chain(model));
         let without = per_thousand(|_, model| bare(model));
         let added = with.saturating_sub(without);
-        if added > per_chunk * 1000 + GROWTH {
-            subject.breaks(
-                CHEAP,
-                format_args!("{added} allocations for a thousand chunks, {per_chunk} allowed for each, read as {reader:?}"),
-            );
-        }
+        subject.breaks_if(added > per_chunk * 1000 + GROWTH, CHEAP, || {
+            format!(
+                "{added} allocations for a thousand chunks, {per_chunk} allowed for each, read as {reader:?}"
+            )
+        });
     }
 }
 

@@ -8,7 +8,7 @@ use advisor_core::{
     Result, Text, ToolDefinition, TurnId, async_trait,
 };
 use futures::StreamExt;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::memory::{FITS, Position, client};
 use super::reading::{Items, tools, within};
@@ -224,41 +224,23 @@ fn described(request: &ChatRequest) -> String {
     format!("{} with the tools {tools:?}, of which {described:?}, and {:?}", json!(messages), request.options)
 }
 
-/// Returns arguments that fit the schema of a tool, as far as its plain forms go, with these words as each text.
+/// Returns the required arguments of a tool, as far as the plain forms of its schema go, with these words as each text.
 fn arguments(tool: &ToolDefinition, words: &str) -> Value {
-    match example(&tool.parameters, &tool.parameters, words, 8) {
-        Value::Object(arguments) => Value::Object(arguments),
-        _ => Value::Object(Map::new()),
-    }
-}
-
-fn example(schema: &Value, root: &Value, words: &str, depth: usize) -> Value {
-    if depth == 0 {
-        return Value::Null;
-    }
-    let of = |schema| example(schema, root, words, depth - 1);
-    let first = |name: &str| schema.get(name).and_then(Value::as_array).and_then(|all| all.first());
-    if let Some(target) = schema.get("$ref").and_then(Value::as_str) {
-        let target = target.strip_prefix('#').and_then(|pointer| root.pointer(pointer));
-        return target.map_or(Value::Null, of);
-    }
-    if let Some(constant) = schema.get("const").or_else(|| first("enum")) {
-        return constant.clone();
-    }
-    if let Some(inner) = ["anyOf", "oneOf", "allOf"].into_iter().find_map(first) {
-        return of(inner);
-    }
-    let kind = schema.get("type").and_then(Value::as_str).or_else(|| first("type").and_then(Value::as_str));
-    match kind {
-        Some("string") => json!(words),
-        Some("integer" | "number") => schema.get("minimum").cloned().unwrap_or_else(|| json!(1)),
-        Some("boolean") => json!(true),
-        Some("array") => Value::Array(schema.get("items").map(of).into_iter().collect()),
-        Some("null") => Value::Null,
-        _ => {
-            let properties = schema.get("properties").and_then(Value::as_object);
-            let members = properties.into_iter().flatten();
-            Value::Object(members.map(|(name, schema)| (name.clone(), of(schema))).collect())
-        }
-    }
+    let of = |key: &str| tool.parameters.get(key).cloned().unwrap_or_default();
+    let (properties, required) = (of("properties"), of("required"));
+    let names = required.as_array().into_iter().flatten().filter_map(Value::as_str);
+    let argument = |name: &str| {
+        let schema = properties.get(name)?;
+        let first = schema.get("const").or_else(|| schema.get("enum")?.get(0));
+        let value = match schema.get("type").and_then(Value::as_str) {
+            _ if first.is_some() => first?.clone(),
+            Some("integer" | "number") => schema.get("minimum").cloned().unwrap_or_else(|| json!(1)),
+            Some("boolean") => json!(true),
+            Some("array") => json!([]),
+            Some("object") => json!({}),
+            _ => json!(words),
+        };
+        Some((name.to_owned(), value))
+    };
+    Value::Object(names.filter_map(argument).collect())
 }

@@ -49,12 +49,9 @@ pub async fn law_s7_two_turns_at_once_do_not_mix(subject: &Subject) {
             let together = outcomes(subject, &TURNS, other, seed).await;
             for ((turn, alone), together) in TURNS.iter().zip(&alone).zip(&together) {
                 let is_cut = *turn == two && other == Other::IsDropped;
-                if !is_cut && alone != together {
-                    subject.breaks(
-                        APART,
-                        format_args!("turn {turn} alone: {alone:?}\n  beside another one: {together:?}"),
-                    );
-                }
+                subject.breaks_if(!is_cut && alone != together, APART, || {
+                    format!("turn {turn} alone: {alone:?}\n  beside another one: {together:?}")
+                });
             }
         }
     }

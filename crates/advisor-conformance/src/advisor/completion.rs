@@ -57,21 +57,20 @@ fn check_work(subject: &Subject, inside: &Inside, what: &str) {
     let is_early = ended > 0 && !journal.happens_before("inner work ends *", "outside: completed*");
     let is_live = journal.count("outside: completed, with 0 *") == 0;
     let is_left_out = ended == 0 && subject.asks_once() && !subject.declares(Declaration::EditsAnswers);
-    if begun != ended || is_early || is_live || is_left_out {
-        subject.breaks(WORK_FIRST, format_args!("this order, in {what}:\n{journal}"));
-    }
+    subject.breaks_if(begun != ended || is_early || is_live || is_left_out, WORK_FIRST, || {
+        format!("this order, in {what}:\n{journal}")
+    });
 }
 
 fn check_response(subject: &Subject, inside: &Inside, run: &Run) {
     let Ok(response) = &run.end else { return };
     let is_its_own = subject.declares(Declaration::EditsAnswers) || !subject.asks_once();
     let (input, output) = COUNTED;
-    if !is_its_own && inside.prompts().len() == 1 && response.usage() != Some(&Usage::new(input, output)) {
-        subject.breaks(
-            ITS_RESPONSE,
-            format_args!("{:?} in place of the tokens that the work counted", response.usage()),
-        );
-    }
+    subject.breaks_if(
+        !is_its_own && inside.prompts().len() == 1 && response.usage() != Some(&Usage::new(input, output)),
+        ITS_RESPONSE,
+        || format!("{:?} in place of the tokens that the work counted", response.usage()),
+    );
 }
 
 /// A failure of inner completion work comes out as the error, and no completion does.
@@ -87,9 +86,8 @@ pub async fn law_o5_failure_of_inner_work_arrives(subject: &Subject) {
             let run = read(subject, items).await;
             let failed = inside.journal().count("inner work begins *") > 0;
             let arrived = run.end.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotPersisted);
-            if failed && !arrived {
-                subject.breaks(WORK_FAILS, format_args!("{:?}, in {}", run.end, script.name));
-            }
+            subject
+                .breaks_if(failed && !arrived, WORK_FAILS, || format!("{:?}, in {}", run.end, script.name));
         }
     }
 }

@@ -114,16 +114,13 @@ impl<'a> Dropped<'a> {
         let_others_run().await;
         let Self { subject, inside, then } = self;
         let now = Progress::of(inside);
-        if now != then {
-            subject.breaks(STOPS, format_args!("inside, {then:?} becomes {now:?} after the drop ({when})"));
-        }
+        subject.breaks_if(now != then, STOPS, || {
+            format!("inside, {then:?} becomes {now:?} after the drop ({when})")
+        });
         let tasks = Handle::current().metrics().num_alive_tasks();
         let streams = inside.live();
-        if tasks > 0 || streams > 0 {
-            subject.breaks(
-                STOPS,
-                format_args!("{streams} inner streams and {tasks} spawned tasks are left, dropped {when}"),
-            );
-        }
+        subject.breaks_if(tasks > 0 || streams > 0, STOPS, || {
+            format!("{streams} inner streams and {tasks} spawned tasks are left, dropped {when}")
+        });
     }
 }

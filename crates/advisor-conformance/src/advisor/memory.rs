@@ -124,23 +124,17 @@ impl<'a> Conversation<'a> {
                 .iter()
                 .find(|defect| !(adds && matches!(defect, TranscriptError::TwoUserMessages { .. })));
             let begins_wrong = messages.first().is_none_or(|first| first.role() != Role::User);
-            if defect.is_some() || begins_wrong {
-                self.subject.breaks(
-                    VALID,
-                    format_args!("{defect:?} with memory {:?}, in {}", self.position, written(&messages)),
-                );
-            }
+            self.subject.breaks_if(defect.is_some() || begins_wrong, VALID, || {
+                format!("{defect:?} with memory {:?}, in {}", self.position, written(&messages))
+            });
         }
     }
 
     fn check_tools(&self) {
         let journal = self.inside.journal();
-        if journal.count(EARLY) > 0 {
-            self.subject.breaks(
-                BEFORE_TOOLS,
-                format_args!("this order, with memory {:?}:\n{journal}", self.position),
-            );
-        }
+        self.subject.breaks_if(journal.count(EARLY) > 0, BEFORE_TOOLS, || {
+            format!("this order, with memory {:?}:\n{journal}", self.position)
+        });
     }
 
     /// Checks that the request of the next turn has the answer of the one before.
@@ -155,16 +149,13 @@ impl<'a> Conversation<'a> {
         let Some(prompt) = prompts.iter().find(|prompt| prompt.turn.as_str() == turn) else { return };
         let messages = said(prompt.messages.iter());
         let remembered = messages.iter().rev().nth(1);
-        if remembered != Some(shown.message()) {
-            subject.breaks(
-                REMEMBERED,
-                format_args!(
-                    "with memory {position:?}, this was shown: {}\n  and this is remembered: {}",
-                    written([shown.message()]),
-                    written(remembered)
-                ),
-            );
-        }
+        subject.breaks_if(remembered != Some(shown.message()), REMEMBERED, || {
+            format!(
+                "with memory {position:?}, this was shown: {}\n  and this is remembered: {}",
+                written([shown.message()]),
+                written(remembered)
+            )
+        });
     }
 }
 
@@ -200,18 +191,15 @@ fn check_equal(subject: &Subject, one: &Conversation<'_>, other: &Conversation<'
         return;
     }
     let (of_one, of_other) = (one.requests(), other.requests());
-    if of_one != of_other {
-        subject.breaks(
-            EQUAL,
-            format_args!(
-                "the model receives other messages with memory {:?}: {}\n  than with memory {:?}: {}",
-                one.position,
-                written(of_one.iter().flatten()),
-                other.position,
-                written(of_other.iter().flatten())
-            ),
-        );
-    }
+    subject.breaks_if(of_one != of_other, EQUAL, || {
+        format!(
+            "the model receives other messages with memory {:?}: {}\n  than with memory {:?}: {}",
+            one.position,
+            written(of_one.iter().flatten()),
+            other.position,
+            written(of_other.iter().flatten())
+        )
+    });
 }
 
 /// After a turn that was dropped at any chunk, the next turn of the conversation works, and its requests are valid.
@@ -227,9 +215,9 @@ pub async fn law_k2_k4_turn_after_a_dropped_one_works(subject: &Subject) {
                 within(subject, turn.next()).await;
             }
             drop(turn);
-            if conversation.inside.live() > 0 {
-                subject.breaks(NEXT_TURN, format_args!("an inner stream is left after {chunks} chunks"));
-            }
+            subject.breaks_if(conversation.inside.live() > 0, NEXT_TURN, || {
+                format!("an inner stream is left after {chunks} chunks")
+            });
             conversation.answer(two, NEXT_TURN).await;
             conversation.answer(three, NEXT_TURN).await;
             conversation.check_requests();

@@ -28,16 +28,11 @@ pub async fn law_s5_any_pieces_give_the_same_response(subject: &Subject) {
         for cut in cuts.iter().copied() {
             for pace in Pace::ALL {
                 let cut_up = outcome(subject, &script, cut, pace).await;
-                if cut_up != whole {
-                    subject.breaks(
-                        SAME,
-                        format_args!(
+                subject.breaks_if(cut_up != whole, SAME, || format!(
                             "{cut_up:?} if the text arrives in pieces ({cut:?}, {pace:?}), and {whole:?} if it is \
                              whole, of {}",
                             script.name
-                        ),
-                    );
-                }
+                        ));
             }
         }
     }

@@ -157,6 +157,14 @@ impl Subject {
         }
     }
 
+    /// Fails the test if this was seen.
+    #[track_caller]
+    pub(super) fn breaks_if(&self, is_seen: bool, clause: Clause, seen: impl FnOnce() -> String) {
+        if is_seen {
+            self.breaks(clause, seen());
+        }
+    }
+
     /// Fails the test.
     #[track_caller]
     pub(super) fn breaks(&self, clause: Clause, seen: impl fmt::Display) -> ! {

@@ -70,15 +70,9 @@ pub async fn law_s3_s4_restarted_answers_are_well_formed(subject: &Subject) {
             let run = read(subject, Reader::Advisor.open(&chain, request(subject, "one"))).await;
             check_form(subject, &run, "an answer after a void attempt");
             let (alone, restarted) = (contents(&alone), contents(&run));
-            if alone != restarted {
-                subject.breaks(
-                    RESTARTS,
-                    format_args!(
-                        "{alone:?} without a void attempt, and {restarted:?} after one, of {}",
-                        script.name
-                    ),
-                );
-            }
+            subject.breaks_if(alone != restarted, RESTARTS, || {
+                format!("{alone:?} without a void attempt, and {restarted:?} after one, of {}", script.name)
+            });
         }
     }
 }
@@ -110,9 +104,9 @@ pub async fn law_m2_model_receives_the_messages(subject: &Subject) {
         received.len() == sent.len()
             && received.iter().zip(&sent).all(|(received, sent)| is_sent(received, sent))
     };
-    if received.len() != 1 || !received.iter().all(is_same) {
-        subject.breaks(ASKS, format_args!("the requests to the model have {received:?}"));
-    }
+    subject.breaks_if(received.len() != 1 || !received.iter().all(is_same), ASKS, || {
+        format!("the requests to the model have {received:?}")
+    });
 }
 
 /// Returns the messages of a conversation: all but instructions and ephemeral ones.
@@ -146,24 +140,18 @@ fn check_partial(subject: &Subject, chunks: &[Chunk], partial: &str, what: &str)
     }
     let shown = shown_text(chunks);
     let is_held_back = subject.declares(Declaration::HoldsBackAnswers) && partial.starts_with(&shown);
-    if shown != partial && !is_held_back {
-        subject.breaks(
-            PARTIAL,
-            format_args!("{shown:?} was shown, and the partial answer has {partial:?}, in {what}"),
-        );
-    }
+    subject.breaks_if(shown != partial && !is_held_back, PARTIAL, || {
+        format!("{shown:?} was shown, and the partial answer has {partial:?}, in {what}")
+    });
 }
 
 fn check_folded(subject: &Subject, chunks: &[Chunk], response: &ChatResponse, what: &str) {
     let shown = fold(chunks).blocks(response.round());
     let shown: Vec<_> = shown.iter().map(|(block, content)| (*block, content.content())).collect();
     let reported: Vec<_> = response.blocks().map(|(block, content)| (block, content.content())).collect();
-    if shown != reported {
-        subject.breaks(
-            WELL_FORMED,
-            format_args!("the chunks give {shown:?}, and the response has {reported:?}, in {what}"),
-        );
-    }
+    subject.breaks_if(shown != reported, WELL_FORMED, || {
+        format!("the chunks give {shown:?}, and the response has {reported:?}, in {what}")
+    });
 }
 
 /// Returns the text of the last round that was shown.
@@ -174,9 +162,7 @@ fn shown_text(chunks: &[Chunk]) -> String {
 
 fn check_conserved(subject: &Subject, inside: &Inside, run: &Run, what: &str) {
     let asked = inside.prompts().len();
-    if asked != 1 {
-        subject.breaks(CONSERVES, format_args!("the model was asked {asked} times, in {what}"));
-    }
+    subject.breaks_if(asked != 1, CONSERVES, || format!("the model was asked {asked} times, in {what}"));
     if let Err(error) = &run.end {
         subject.breaks(CONSERVES, format_args!("an error of kind {:?}: {error}, in {what}", error.kind()));
     }

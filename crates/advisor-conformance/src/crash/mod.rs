@@ -44,6 +44,6 @@ pub use invariants::{BrokenInvariant, Invariant};
 pub use leaves::Leaves;
 pub use next_turns::next_turns_are_valid;
 pub use points::AwaitPoints;
-pub use points::store::{PointStore, StorePoints, with_given_leases, with_leases};
+pub use points::store::{LeasePoints, PointStore, StorePoints, with_leases};
 pub use scenario::Scenario;
 pub use suites::{every_point_of_advisor, every_point_of_chain, every_point_of_store};

@@ -9,7 +9,8 @@ use chat_memory_advisor::{ChatMemoryAdvisor, OnBusy};
 use conversation_store::{ConversationStore, InMemoryStore};
 
 use super::{
-    AwaitPoint, CrashDriver, Event, Fault, Invariant, Leaves, Operation, Scenario, TurnRun, with_given_leases,
+    AwaitPoint, CrashDriver, Event, Fault, Invariant, LeasePoints, Leaves, Operation, Scenario, TurnRun,
+    with_leases,
 };
 use advisor_testkit::StoreFault;
 
@@ -36,15 +37,15 @@ const LEASE: Duration = Duration::from_millis(100);
 /// If an invariant does not hold.
 pub async fn every_point_of_store(store: impl ConversationStore, scenario: Scenario) -> usize {
     let store: Arc<dyn ConversationStore> = Arc::new(store);
-    let with_leases = store.leases().is_some() && is_shortest(scenario);
+    let has_leases = store.leases().is_some() && is_shortest(scenario);
     let make = |leaves: &Leaves| {
         leaves.client().advisor(leaves.memory()).advisor(leaves.tool_loop().build()?).build()
     };
     let mut driver = CrashDriver::new(scenario, Arc::clone(&store), make);
     let mut cases = inject(&mut driver, scenario, &AT_A_STORE).await;
-    if with_leases {
+    if has_leases {
         let make = |leaves: &Leaves| {
-            let memory = ChatMemoryAdvisor::new(with_given_leases(leaves.store.clone()));
+            let memory = ChatMemoryAdvisor::new(with_leases(leaves.store.clone(), LeasePoints::Given));
             let memory = memory.with_on_busy(OnBusy::Queue).with_lease_ttl(LEASE);
             leaves.client().advisor(memory).advisor(leaves.tool_loop().build()?).build()
         };

@@ -9,7 +9,8 @@ use advisor_core::{ConversationKey, TurnId};
 use tokio::task::{JoinSet, yield_now};
 
 use super::{Store, new_key, said, texts, writers_at_two_stores_lose_nothing};
-use conversation_store::{Batch, EntryId, FencingToken, ReadRange, Snapshot, StoreError, Version};
+use conversation_store::StoreError::{Conflict, Fenced, Gone, KeyReused, NoSuchEntry};
+use conversation_store::{Batch, EntryId, FencingToken, ReadRange, Snapshot, Version};
 
 /// A new batch at another version than the current one is a conflict that reports the current version. It writes
 /// none of its entries, and its key stays free.
@@ -19,7 +20,7 @@ pub async fn wrong_version_is_a_conflict(store: Store) {
     let refused = said("t", 1, &["c", "d", "e"]);
     for expected in [0, 1, 3].map(Version::new) {
         match store.append(&key, expected, refused.clone()).await {
-            Err(StoreError::Conflict { current }) => assert_eq!(current, version),
+            Err(Conflict { current }) => assert_eq!(current, version),
             other => panic!("expected a conflict at {expected}, got {other:?}"),
         }
     }
@@ -95,8 +96,7 @@ pub async fn keys_of_batches_are_compared_whole(store: Store) {
         assert_eq!(again.unwrap(), after, "{key:?}", key = batch.key);
     }
     let behind = |turn: &str| said("u", 0, &["x"]).with_last_turn(TurnId::new(turn).unwrap());
-    let refused = store.append(&key, version, behind("t")).await;
-    assert!(matches!(refused, Err(StoreError::Gone)), "the last turn is T, not t: {refused:?}");
+    refused!(store.append(&key, version, behind("t")), Gone, "the last turn is T, not t");
     store.append(&key, version, behind("T")).await.unwrap();
 }
 
@@ -132,8 +132,7 @@ pub async fn same_key_with_other_content_is_refused(store: Store) {
     let version = store.append(&key, Version::EMPTY, said("t", 0, &["a"])).await.unwrap();
     for other in [said("t", 0, &["b"]), said("t", 0, &["a", "a"]), said("t", 0, &[])] {
         for expected in [Version::EMPTY, version, Version::new(9)] {
-            let refused = store.append(&key, expected, other.clone()).await;
-            assert!(matches!(refused, Err(StoreError::KeyReused)), "{refused:?}");
+            refused!(store.append(&key, expected, other.clone()), KeyReused);
         }
     }
     assert_eq!(texts(&store.load(&key, ReadRange::All).await.unwrap().entries), ["a"]);
@@ -175,7 +174,7 @@ pub async fn one_of_concurrent_starts_succeeds(store: Store) {
         for (turn, written) in writers.join_all().await {
             match written {
                 Ok(version) => winners.push((turn, version)),
-                Err(StoreError::Conflict { current }) => assert_eq!(current, Version::new(2)),
+                Err(Conflict { current }) => assert_eq!(current, Version::new(2)),
                 other => panic!("{other:?}"),
             }
         }
@@ -189,29 +188,13 @@ pub async fn one_of_concurrent_starts_succeeds(store: Store) {
 pub async fn numbers_beyond_all_bounds_are_typed_errors(store: Store) {
     let key = new_key();
     let (last, none) = (Version::new(u64::MAX), EntryId::new(u64::MAX));
-    let gone = store.append(&key, last, said("t", 0, &["a"])).await;
-    assert!(matches!(gone, Err(StoreError::Gone)), "{gone:?}");
+    refused!(store.append(&key, last, said("t", 0, &["a"])), Gone);
     let version = store.append(&key, Version::EMPTY, said("t", 0, &["a"])).await.unwrap();
-    let conflict = store.append(&key, last, said("t", 1, &["a"])).await;
-    assert!(matches!(conflict, Err(StoreError::Conflict { current }) if current == version), "{conflict:?}");
-    let parent = store.append(&key, version, said("t", 1, &["a"]).with_parent(none)).await;
-    assert!(matches!(parent, Err(StoreError::NoSuchEntry { id }) if id == none), "{parent:?}");
-    let tip = store.load_branch(&key, none, ReadRange::All).await;
-    assert!(matches!(tip, Err(StoreError::NoSuchEntry { id }) if id == none), "{tip:?}");
+    refused!(store.append(&key, last, said("t", 1, &["a"])), Conflict { current } if current == version);
+    let behind_none = said("t", 1, &["a"]).with_parent(none);
+    refused!(store.append(&key, version, behind_none), NoSuchEntry { id } if id == none);
+    refused!(store.load_branch(&key, none, ReadRange::All), NoSuchEntry { id } if id == none);
     assert_eq!(store.read(&key, none, usize::MAX).await.unwrap(), []);
-}
-
-/// A writer with an outdated fencing token is refused, also after an append without a token.
-pub async fn older_fence_is_refused(store: Store) {
-    let key = new_key();
-    let batch = |round, token| said("t", round, &["x"]).with_token(FencingToken::new(token));
-    let mut version = store.append(&key, Version::EMPTY, batch(0, 5)).await.unwrap();
-    for written in [said("t", 1, &["y"]), batch(2, 5), batch(3, 6), batch(4, 6)] {
-        let refused = store.append(&key, version, batch(9, 4)).await;
-        assert!(matches!(refused, Err(StoreError::Fenced)), "{refused:?}");
-        version = store.append(&key, version, written).await.unwrap();
-    }
-    assert_eq!(version, Version::new(5));
 }
 
 /// The highest token of a conversation outlives its deletion: a writer with a lower one stays refused, whether the
@@ -223,16 +206,13 @@ pub async fn a_used_fence_outlives_a_deletion(store: Store) {
     for begins in [batch(1, 5), said("t", 1, &["x"]), batch(1, 7)] {
         store.delete(&key).await.unwrap();
         for expected in [Version::EMPTY, version] {
-            let refused = store.append(&key, expected, batch(2, 4)).await;
-            assert!(matches!(refused, Err(StoreError::Fenced)), "at {expected}: {refused:?}");
+            refused!(store.append(&key, expected, batch(2, 4)), Fenced, "at {expected}");
         }
         assert_eq!(store.append(&key, Version::EMPTY, begins).await.unwrap(), version);
-        let refused = store.append(&key, version, batch(2, 4)).await;
-        assert!(matches!(refused, Err(StoreError::Fenced)), "{refused:?}");
+        refused!(store.append(&key, version, batch(2, 4)), Fenced);
     }
     store.delete(&key).await.unwrap();
-    let refused = store.append(&key, Version::EMPTY, batch(2, 6)).await;
-    assert!(matches!(refused, Err(StoreError::Fenced)), "{refused:?}");
+    refused!(store.append(&key, Version::EMPTY, batch(2, 6)), Fenced);
 }
 
 /// A batch that names a last turn is refused if the last entry belongs to another turn. This detects a
@@ -240,22 +220,18 @@ pub async fn a_used_fence_outlives_a_deletion(store: Store) {
 pub async fn another_last_turn_is_refused(store: Store) {
     let key = new_key();
     let behind = |turn: &str, round| said("t", round, &["x"]).with_last_turn(TurnId::new(turn).unwrap());
-    let refused = store.append(&key, Version::EMPTY, behind("t", 0)).await;
-    assert!(matches!(refused, Err(StoreError::Gone)), "{refused:?}");
+    refused!(store.append(&key, Version::EMPTY, behind("t", 0)), Gone);
     assert_eq!(store.load(&key, ReadRange::All).await.unwrap(), Snapshot::default(), "nor is it made by it");
     let version = store.append(&key, Version::EMPTY, said("t", 0, &["x"])).await.unwrap();
     let version = store.append(&key, version, behind("t", 1)).await.unwrap();
-    let refused = store.append(&key, version, behind("u", 2)).await;
-    assert!(matches!(refused, Err(StoreError::Gone)), "{refused:?}");
+    refused!(store.append(&key, version, behind("u", 2)), Gone);
     let later = store.append(&key, version, said("u", 0, &["y"])).await.unwrap();
     assert_eq!(store.append(&key, version, behind("t", 1)).await.unwrap(), version, "the key goes first");
-    let refused = store.append(&key, version, behind("t", 2)).await;
-    assert!(matches!(refused, Err(StoreError::Conflict { .. })), "and so does the version: {refused:?}");
+    refused!(store.append(&key, version, behind("t", 2)), Conflict { .. }, "and so does the version");
     store.delete(&key).await.unwrap();
     let anew = store.append(&key, Version::EMPTY, said("v", 0, &["1", "2", "3"])).await.unwrap();
     assert_eq!(anew, later);
-    let refused = store.append(&key, later, behind("u", 1)).await;
-    assert!(matches!(refused, Err(StoreError::Gone)), "{refused:?}");
+    refused!(store.append(&key, later, behind("u", 1)), Gone);
     assert_eq!(store.load(&key, ReadRange::All).await.unwrap().entries.len(), 3);
 }
 
@@ -267,17 +243,12 @@ pub async fn batch_refusals_are_reported_in_fixed_order(store: Store) {
     store.append(&key, Version::EMPTY, said("t", 0, &["x"]).with_token(new)).await.unwrap();
     let behind_nothing = said("t", 1, &["y"]).with_parent(EntryId::new(9));
     let behind_another = behind_nothing.clone().with_last_turn(TurnId::new("u").unwrap());
-    let refused = store.append(&key, Version::new(7), behind_another.clone().with_token(old)).await;
-    assert!(matches!(refused, Err(StoreError::Fenced)), "{refused:?}");
+    refused!(store.append(&key, Version::new(7), behind_another.clone().with_token(old)), Fenced);
     let other_content = said("t", 0, &["y"]).with_token(old);
-    let refused = store.append(&key, Version::new(7), other_content).await;
-    assert!(matches!(refused, Err(StoreError::KeyReused)), "{refused:?}");
-    let refused = store.append(&key, Version::new(7), behind_another.clone()).await;
-    assert!(matches!(refused, Err(StoreError::Conflict { .. })), "{refused:?}");
-    let refused = store.append(&key, Version::new(1), behind_another).await;
-    assert!(matches!(refused, Err(StoreError::Gone)), "{refused:?}");
-    let refused = store.append(&key, Version::new(1), behind_nothing.clone()).await;
-    assert!(matches!(refused, Err(StoreError::NoSuchEntry { .. })), "{refused:?}");
+    refused!(store.append(&key, Version::new(7), other_content), KeyReused);
+    refused!(store.append(&key, Version::new(7), behind_another.clone()), Conflict { .. });
+    refused!(store.append(&key, Version::new(1), behind_another), Gone);
+    refused!(store.append(&key, Version::new(1), behind_nothing.clone()), NoSuchEntry { .. });
 
     let Some(leases) = store.leases() else { return };
     let (key, turn, hour) = (new_key(), TurnId::new("t").unwrap(), Duration::from_secs(3600));
@@ -285,14 +256,11 @@ pub async fn batch_refusals_are_reported_in_fixed_order(store: Store) {
     let new = leases.acquire(&key, &turn, hour, Some(old), false).await.unwrap();
     for batch in [behind_nothing.clone(), said("t", 1, &[])] {
         for expected in [Version::EMPTY, Version::new(7)] {
-            let refused = store.append(&key, expected, batch.clone().with_token(old)).await;
-            assert!(matches!(refused, Err(StoreError::Fenced)), "{refused:?}");
+            refused!(store.append(&key, expected, batch.clone().with_token(old)), Fenced);
         }
     }
-    let refused = store.append(&key, Version::new(7), behind_nothing.clone().with_token(new)).await;
-    assert!(matches!(refused, Err(StoreError::Gone)), "{refused:?}");
-    let refused = store.append(&key, Version::EMPTY, behind_nothing.with_token(new)).await;
-    assert!(matches!(refused, Err(StoreError::NoSuchEntry { .. })), "{refused:?}");
+    refused!(store.append(&key, Version::new(7), behind_nothing.clone().with_token(new)), Gone);
+    refused!(store.append(&key, Version::EMPTY, behind_nothing.with_token(new)), NoSuchEntry { .. });
 }
 
 /// A batch without entries is refused as any other is. Otherwise it returns the version and changes nothing: it
@@ -300,8 +268,7 @@ pub async fn batch_refusals_are_reported_in_fixed_order(store: Store) {
 pub async fn an_empty_batch_changes_nothing(store: Store) {
     let key = new_key();
     let empty = |round| said("t", round, &[]);
-    let gone = store.append(&key, Version::new(1), empty(0)).await;
-    assert!(matches!(gone, Err(StoreError::Gone)), "{gone:?}");
+    refused!(store.append(&key, Version::new(1), empty(0)), Gone);
     for version in [Version::EMPTY, Version::new(1), Version::new(2)] {
         let round = u32::try_from(version.as_u64()).unwrap();
         for times in 0..2 {
@@ -309,14 +276,11 @@ pub async fn an_empty_batch_changes_nothing(store: Store) {
         }
         let read = store.load(&key, ReadRange::All).await.unwrap();
         assert_eq!((read.version, read.entries.len() as u64), (version, version.as_u64()));
-        let conflict = store.append(&key, Version::new(9), empty(round)).await;
-        assert!(matches!(conflict, Err(StoreError::Conflict { .. } | StoreError::Gone)), "{conflict:?}");
-        let missing = store.append(&key, version, empty(round).with_parent(EntryId::new(9))).await;
-        assert!(matches!(missing, Err(StoreError::NoSuchEntry { .. })), "{missing:?}");
+        refused!(store.append(&key, Version::new(9), empty(round)), Conflict { .. } | Gone);
+        refused!(store.append(&key, version, empty(round).with_parent(EntryId::new(9))), NoSuchEntry { .. });
         let written = store.append(&key, version, said("t", round, &["x"])).await.unwrap();
         assert_eq!(written, version.after(1), "its key was used");
-        let reused = store.append(&key, version, empty(round)).await;
-        assert!(matches!(reused, Err(StoreError::KeyReused)), "{reused:?}");
+        refused!(store.append(&key, version, empty(round)), KeyReused);
     }
     let version = Version::new(3);
     let unchanged = store.append(&key, version, empty(8).with_token(FencingToken::new(9))).await;
@@ -347,7 +311,7 @@ async fn write_whatever_comes(store: &Store, key: &ConversationKey, batch: Batch
     loop {
         let version = store.load(key, ReadRange::LastEntries(0)).await.unwrap().version;
         match store.append(key, version, batch.clone()).await {
-            Err(StoreError::Conflict { .. }) => yield_now().await,
+            Err(Conflict { .. }) => yield_now().await,
             written => return written.unwrap(),
         }
     }

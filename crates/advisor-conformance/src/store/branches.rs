@@ -3,8 +3,9 @@
 use advisor_core::TurnId;
 
 use super::{Store, new_key, said, texts};
+use conversation_store::StoreError::{Conflict, KeyReused, NoSuchEntry};
 use conversation_store::{
-    Batch, BatchKey, Entry, EntryId, EntryKind, NewEntry, ReadRange, Snapshot, StoreError, Version,
+    Batch, BatchKey, Entry, EntryId, EntryKind, NewEntry, ReadRange, Snapshot, Version,
 };
 
 /// A batch that names a parent starts a branch after it. Later batches continue that branch until another one
@@ -103,19 +104,16 @@ pub async fn the_open_turn_is_that_of_the_branch(store: Store) {
 pub async fn a_parent_must_exist(store: Store) {
     let key = new_key();
     let nowhere = EntryId::new(3);
-    let refused = store.append(&key, Version::EMPTY, said("t", 0, &["a"]).with_parent(nowhere)).await;
-    assert!(matches!(refused, Err(StoreError::NoSuchEntry { id }) if id == nowhere), "{refused:?}");
+    let lost = |round, text| said("t", round, &[text]).with_parent(nowhere);
+    refused!(store.append(&key, Version::EMPTY, lost(0, "a")), NoSuchEntry { id } if id == nowhere);
     assert_eq!(store.load(&key, ReadRange::All).await.unwrap().version, Version::EMPTY);
     let first = said("t", 0, &["a", "b"]).with_parent(EntryId::BEGINNING);
     let version = store.append(&key, Version::EMPTY, first).await.unwrap();
-    let refused = store.append(&key, version, said("t", 1, &["c"]).with_parent(nowhere)).await;
-    assert!(matches!(refused, Err(StoreError::NoSuchEntry { id }) if id == nowhere), "{refused:?}");
+    refused!(store.append(&key, version, lost(1, "c")), NoSuchEntry { id } if id == nowhere);
     for key in [&key, &new_key()] {
-        let refused = store.load_branch(key, nowhere, ReadRange::All).await;
-        assert!(matches!(refused, Err(StoreError::NoSuchEntry { id }) if id == nowhere), "{refused:?}");
+        refused!(store.load_branch(key, nowhere, ReadRange::All), NoSuchEntry { id } if id == nowhere);
     }
-    let conflict = store.append(&key, Version::new(9), said("t", 1, &["c"]).with_parent(nowhere)).await;
-    assert!(matches!(conflict, Err(StoreError::Conflict { .. })), "the version comes first: {conflict:?}");
+    refused!(store.append(&key, Version::new(9), lost(1, "c")), Conflict { .. }, "the version comes first");
     let read = store.load(&key, ReadRange::All).await.unwrap();
     assert_eq!((read.version, texts(&read.entries).len()), (version, 2));
     let none = store.load_branch(&new_key(), EntryId::BEGINNING, ReadRange::All).await.unwrap();
@@ -133,8 +131,7 @@ pub async fn parent_is_part_of_batch_identity(store: Store) {
     let last = store.append(&key, written, plain(None)).await.unwrap();
     assert_eq!(store.append(&key, written, plain(Some(3))).await.unwrap(), last, "the one before it");
     for other in [branch(None), branch(Some(0)), branch(Some(2)), plain(Some(1))] {
-        let refused = store.append(&key, version, other).await;
-        assert!(matches!(refused, Err(StoreError::KeyReused)), "{refused:?}");
+        refused!(store.append(&key, version, other), KeyReused);
     }
 }
 

@@ -9,15 +9,6 @@ use conversation_store::{
     Batch, BatchKey, EntryId, EntryKind, ListOrder, NewEntry, Page, ReadRange, Snapshot, Version,
 };
 
-/// An unknown conversation is empty, at version 0, and has no open turn.
-pub async fn unknown_conversation_is_empty(store: Store) {
-    for range in [ReadRange::All, ReadRange::LastEntries(5), ReadRange::LastTurns(5)] {
-        let read = store.load(&new_key(), range).await.unwrap();
-        assert!(read.entries.is_empty() && read.open_turn.is_none(), "{read:?}");
-        assert_eq!(read.version, Version::EMPTY);
-    }
-}
-
 /// Ids are opaque text. Two keys share neither entries nor batches nor leases if they differ only in case,
 /// accents, encoding, or where the tenant ends. Each is listed unchanged, in byte order.
 pub async fn keys_of_all_sorts_share_nothing(store: Store) {

@@ -4,8 +4,9 @@
 use advisor_core::{ConversationKey, FinishReason, Message, TurnEnd, TurnId};
 
 use super::{Store, new_key};
+use conversation_store::StoreError::KeyReused;
 use conversation_store::{
-    Batch, BatchKey, Entry, EntryId, EntryKind, NewEntry, ReadRange, Snapshot, StoreError, Version,
+    Batch, BatchKey, Entry, EntryId, EntryKind, NewEntry, ReadRange, Snapshot, Version,
 };
 
 /// A kind of damage to a stored entry.
@@ -91,8 +92,7 @@ pub async fn batch_is_recognized_by_its_content(
     assert_eq!(store.append(&key, Version::EMPTY, batch.clone()).await.unwrap(), version);
     let mut other = batch;
     other.entries[0].turn = TurnId::new("another").unwrap();
-    let refused = store.append(&key, version, other).await;
-    assert!(matches!(refused, Err(StoreError::KeyReused)), "{refused:?}");
+    refused!(store.append(&key, version, other), KeyReused);
 }
 
 const ENTRIES: u64 = 9;

@@ -11,8 +11,10 @@ use conversation_store::{
     Batch, BatchKey, Entry, EntryId, EntryKind, NewEntry, ReadRange, StoreError, Version,
 };
 
-/// Messages of every role, starts of calls and ends of every kind are read as written, each in its turn.
+/// Messages of every role, starts of calls, ends of every kind, and entries of unknown kinds and formats are read as
+/// written.
 pub async fn every_kind_of_message_survives(store: Store) {
+    let raw = |json: &str| EntryKind::Unknown(serde_json::from_str::<Map<String, Value>>(json).unwrap());
     let call = ToolCall::new("c1", "look", "{\"at\": [1, 2.5, null]}");
     let kinds = vec![
         EntryKind::Message(Message::user("u")),
@@ -23,6 +25,8 @@ pub async fn every_kind_of_message_survives(store: Store) {
         EntryKind::Summary("short".into()),
         EntryKind::TurnEnded(TurnEnd::Completed(FinishReason::Other("odd".into()))),
         EntryKind::TurnEnded(TurnEnd::RolledBack),
+        raw(r#"{"format": 1, "kind": "mood", "value": {"deep": [1, -2, 0.5, "x", null, true]}}"#),
+        raw(r#"{"format": 99, "kind": "message", "value": 7, "more": "fields"}"#),
     ];
     assert_survive(&store, kinds).await;
 }
@@ -53,16 +57,6 @@ pub async fn rounds_survive(store: Store) {
     let mut without = batch;
     without.entries = without.entries.into_iter().map(|new| NewEntry::new(new.turn, new.kind)).collect();
     assert_eq!(store.append(&key, Version::EMPTY, without).await.unwrap(), version);
-}
-
-/// Entries of unknown kinds and formats are returned unchanged.
-pub async fn unknown_kinds_survive(store: Store) {
-    let raw = |json: &str| EntryKind::Unknown(serde_json::from_str::<Map<String, Value>>(json).unwrap());
-    let kinds = vec![
-        raw(r#"{"format": 1, "kind": "mood", "value": {"deep": [1, -2, 0.5, "x", null, true]}}"#),
-        raw(r#"{"format": 99, "kind": "message", "value": 7, "more": "fields"}"#),
-    ];
-    assert_survive(&store, kinds).await;
 }
 
 /// Any text survives, including NUL, quotes, all planes of Unicode and a text of a mebibyte.

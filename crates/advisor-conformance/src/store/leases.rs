@@ -6,7 +6,8 @@ use advisor_core::{ConversationKey, TurnId};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::{Store, new_key, said};
-use conversation_store::{FencingToken, Leases, Page, ReadRange, Result, StoreError, Version};
+use conversation_store::StoreError::{Fenced, Gone, Locked};
+use conversation_store::{FencingToken, Leases, Page, ReadRange, Result, Version};
 
 const HOUR: Duration = Duration::from_secs(3600);
 const MOMENT: Duration = Duration::from_millis(20);
@@ -24,7 +25,7 @@ pub async fn a_conversation_is_held_by_one_turn(store: Store) {
     let token = leases.acquire(&key, &turn("a"), HOUR, None, false).await.unwrap();
     for name in ["a", "b"] {
         match leases.acquire(&key, &turn(name), HOUR, None, false).await {
-            Err(StoreError::Locked { turn, token: held, remaining }) => {
+            Err(Locked { turn, token: held, remaining }) => {
                 assert_eq!((turn.as_str(), held), ("a", token));
                 assert!(remaining > HOUR / 2 && remaining <= HOUR, "{remaining:?}");
             }
@@ -46,11 +47,10 @@ pub async fn a_lease_takes_the_place_of_another(store: Store) {
     let new = leases.acquire(&key, &turn("b"), HOUR, Some(old), false).await.unwrap();
     assert!(new > old);
     assert_passed_on(&store, &key, version, old).await;
-    let late = leases.acquire(&key, &turn("c"), HOUR, Some(old), false).await;
-    assert!(matches!(late, Err(StoreError::Locked { token, .. }) if token == new), "{late:?}");
+    refused!(leases.acquire(&key, &turn("c"), HOUR, Some(old), false), Locked { token, .. } if token == new);
     leases.release(&key, old).await.unwrap();
-    let held = leases.acquire(&key, &turn("c"), HOUR, None, false).await;
-    assert!(matches!(held, Err(StoreError::Locked { .. })), "an outdated token releases nothing: {held:?}");
+    // An outdated token releases nothing.
+    refused!(leases.acquire(&key, &turn("c"), HOUR, None, false), Locked { .. });
     let version = store.append(&key, version, said("b", 0, &["y"]).with_token(new)).await.unwrap();
     assert_eq!(version, Version::new(2));
 }
@@ -68,33 +68,28 @@ pub async fn a_lease_ends_with_its_time(store: Store) {
     store.append(&key, Version::EMPTY, said("b", 0, &["x"]).with_token(new)).await.unwrap();
 }
 
-/// A lease whose time is over still writes and can be renewed, as long as no other turn has acquired the
-/// conversation.
-pub async fn an_expired_lease_is_valid_until_it_passes_on(store: Store) {
+/// A lease whose time is over still writes and can be renewed, and a released one can be renewed, as long as no other
+/// turn has acquired the conversation.
+pub async fn an_ended_lease_is_valid_until_it_passes_on(store: Store) {
     let Some(leases) = store.leases() else { return };
-    let key = new_key();
-    let token = leases.acquire(&key, &turn("a"), MOMENT, None, false).await.unwrap();
-    sleep(MOMENT * 2).await;
-    store.append(&key, Version::EMPTY, said("a", 0, &["x"]).with_token(token)).await.unwrap();
-    leases.renew(&key, token, HOUR).await.unwrap();
-    let held = leases.acquire(&key, &turn("b"), HOUR, None, false).await;
-    assert!(matches!(held, Err(StoreError::Locked { .. })), "{held:?}");
-}
-
-/// A released lease can be renewed unless another turn has acquired the conversation.
-pub async fn a_released_lease_can_be_renewed(store: Store) {
-    let Some(leases) = store.leases() else { return };
-    let key = new_key();
-    let token = leases.acquire(&key, &turn("a"), MOMENT, None, false).await.unwrap();
-    store.append(&key, Version::EMPTY, said("a", 0, &["x"]).with_token(token)).await.unwrap();
-    leases.release(&key, token).await.unwrap();
-    leases.renew(&key, token, HOUR).await.unwrap();
-    let held = leases.acquire(&key, &turn("b"), HOUR, None, false).await;
-    assert!(matches!(held, Err(StoreError::Locked { remaining, .. }) if remaining > HOUR / 2), "{held:?}");
-    leases.release(&key, token).await.unwrap();
-    leases.acquire(&key, &turn("b"), HOUR, None, false).await.unwrap();
-    let renewed = leases.renew(&key, token, HOUR).await;
-    assert!(matches!(renewed, Err(StoreError::Fenced)), "{renewed:?}");
+    for is_released in [false, true] {
+        let key = new_key();
+        let token = leases.acquire(&key, &turn("a"), MOMENT, None, false).await.unwrap();
+        match is_released {
+            true => leases.release(&key, token).await.unwrap(),
+            false => {
+                sleep(MOMENT * 2).await;
+                store.append(&key, Version::EMPTY, said("a", 0, &["x"]).with_token(token)).await.unwrap();
+            }
+        }
+        leases.renew(&key, token, HOUR).await.unwrap();
+        let other = turn("b");
+        let held = leases.acquire(&key, &other, HOUR, None, false);
+        refused!(held, Locked { remaining, .. } if remaining > HOUR / 2);
+        leases.release(&key, token).await.unwrap();
+        leases.acquire(&key, &turn("b"), HOUR, None, false).await.unwrap();
+        refused!(leases.renew(&key, token, HOUR), Fenced);
+    }
 }
 
 /// A lease may be for ever, and a token that was never issued takes over, renews and releases nothing.
@@ -102,14 +97,10 @@ pub async fn extreme_tokens_and_durations_are_exact(store: Store) {
     let Some(leases) = store.leases() else { return };
     let (key, strange) = (new_key(), FencingToken::new(u64::MAX));
     let token = leases.acquire(&key, &turn("a"), Duration::MAX, None, false).await.unwrap();
-    match leases.acquire(&key, &turn("b"), HOUR, Some(strange), false).await {
-        Err(StoreError::Locked { token: held, remaining, .. }) => {
-            assert!(held == token && remaining > 24 * HOUR, "{held:?}: {remaining:?}");
-        }
-        other => panic!("{other:?}"),
-    }
-    let renewed = leases.renew(&key, strange, HOUR).await;
-    assert!(matches!(renewed, Err(StoreError::Fenced)), "{renewed:?}");
+    let other = turn("b");
+    let taken = leases.acquire(&key, &other, HOUR, Some(strange), false);
+    refused!(taken, Locked { token: held, remaining, .. } if held == token && remaining > 24 * HOUR);
+    refused!(leases.renew(&key, strange, HOUR), Fenced);
     leases.release(&key, strange).await.unwrap();
     assert_locked_by("a", &leases.acquire(&key, &turn("b"), HOUR, None, false).await);
 }
@@ -122,14 +113,11 @@ pub async fn a_held_conversation_need_not_exist(store: Store) {
     let token = leases.acquire(&key, &turn("a"), HOUR, None, false).await.unwrap();
     assert_eq!(store.load(&key, ReadRange::All).await.unwrap().version, Version::EMPTY);
     assert_eq!(store.list(&Page::first(key.tenant(), 9)).await.unwrap(), []);
-    let early = store.append(&key, Version::new(1), said("a", 0, &["x"]).with_token(token)).await;
-    assert!(matches!(early, Err(StoreError::Gone)), "{early:?}");
+    refused!(store.append(&key, Version::new(1), said("a", 0, &["x"]).with_token(token)), Gone);
     let version = store.append(&key, Version::EMPTY, said("a", 0, &["x"]).with_token(token)).await.unwrap();
     store.delete(&key).await.unwrap();
-    let held = leases.acquire(&key, &turn("b"), HOUR, None, false).await;
-    assert!(matches!(held, Err(StoreError::Locked { .. })), "{held:?}");
-    let gone = store.append(&key, version, said("a", 1, &["y"]).with_token(token)).await;
-    assert!(matches!(gone, Err(StoreError::Gone)), "{gone:?}");
+    refused!(leases.acquire(&key, &turn("b"), HOUR, None, false), Locked { .. });
+    refused!(store.append(&key, version, said("a", 1, &["y"]).with_token(token)), Gone);
     leases.release(&key, token).await.unwrap();
     assert_eq!(store.list(&Page::first(key.tenant(), 9)).await.unwrap(), []);
 }
@@ -148,8 +136,7 @@ pub async fn an_issued_token_outlives_a_deletion(store: Store) {
         leases.release(&key, new).await.unwrap();
         store.delete(&key).await.unwrap();
         assert_passed_on(&store, &key, Version::EMPTY, old).await;
-        let late = store.append(&key, Version::new(1), said("late", 0, &["late"]).with_token(old)).await;
-        assert!(matches!(late, Err(StoreError::Fenced)), "{late:?}");
+        refused!(store.append(&key, Version::new(1), said("late", 0, &["late"]).with_token(old)), Fenced);
         let next = leases.acquire(&key, &turn("c"), HOUR, None, false).await.unwrap();
         assert!(next > new, "tokens grow");
         store.append(&key, Version::EMPTY, said("c", 0, &["x"]).with_token(next)).await.unwrap();
@@ -170,7 +157,7 @@ pub async fn waiting_turns_get_the_lease_in_order(store: Store) {
         leases.release(&key, held).await.unwrap();
         let refused = leases.acquire(&key, &turn("e"), HOUR, None, false).await;
         assert_locked_by(name, &refused);
-        let names_last = matches!(refused, Err(StoreError::Locked { token, .. }) if token == held);
+        let names_last = matches!(refused, Err(Locked { token, .. }) if token == held);
         assert!(names_last, "it does not name the last token, {held:?}: {refused:?}");
         for later in names.into_iter().skip(first + 1).rev() {
             assert_locked_by(name, &leases.acquire(&key, &turn(later), HOUR, None, true).await);
@@ -193,7 +180,7 @@ pub async fn a_place_in_the_queue_ends_with_its_time(store: Store) {
     let acquired = timeout(PATIENCE, async {
         loop {
             match leases.acquire(&key, &turn("c"), HOUR, None, true).await {
-                Err(StoreError::Locked { turn: first, remaining, .. }) => {
+                Err(Locked { turn: first, remaining, .. }) => {
                     assert!(first == turn("b") && remaining <= PLACE_LASTS, "{first}: {remaining:?}");
                     sleep(remaining.clamp(Duration::from_millis(1), MOMENT)).await;
                 }
@@ -229,7 +216,7 @@ pub async fn a_takeover_passes_no_turn_that_waited_long(store: Store) {
         assert_locked_by(holder, &leases.acquire(&key, &turn("b"), HOUR, None, true).await);
         match leases.acquire(&key, &turn(next), HOUR, Some(held), false).await {
             Ok(token) => held = token,
-            Err(StoreError::Locked { turn, token, .. }) => {
+            Err(Locked { turn, token, .. }) => {
                 assert_eq!((turn.as_str(), token), ("b", held));
                 break;
             }
@@ -262,7 +249,7 @@ pub async fn one_concurrent_request_gets_the_lease(store: Store) {
         for asker in askers {
             match asker.await.unwrap() {
                 Ok(_) => given += 1,
-                Err(error) => assert!(matches!(error, StoreError::Locked { .. }), "{error}"),
+                Err(error) => assert!(matches!(error, Locked { .. }), "{error}"),
             }
         }
         assert_eq!(given, 1);
@@ -270,24 +257,20 @@ pub async fn one_concurrent_request_gets_the_lease(store: Store) {
 }
 
 async fn assert_passed_on(store: &Store, key: &ConversationKey, version: Version, old: FencingToken) {
-    let written = store.append(key, version, said("late", 0, &["late"]).with_token(old)).await;
-    assert!(matches!(written, Err(StoreError::Fenced)), "the old right still writes: {written:?}");
-    let renewed = store.leases().unwrap().renew(key, old, HOUR).await;
-    assert!(matches!(renewed, Err(StoreError::Fenced)), "the old right is renewed: {renewed:?}");
+    let late = said("late", 0, &["late"]).with_token(old);
+    refused!(store.append(key, version, late), Fenced, "the old right still writes");
+    refused!(store.leases().unwrap().renew(key, old, HOUR), Fenced, "the old right is renewed");
     assert_eq!(store.load(key, ReadRange::LastEntries(0)).await.unwrap().version, version, "it left a trace");
 }
 
 fn assert_locked_by(name: &str, acquired: &Result<FencingToken>) {
-    assert!(
-        matches!(&acquired, Err(StoreError::Locked { turn, .. }) if turn.as_str() == name),
-        "{acquired:?}"
-    );
+    assert!(matches!(&acquired, Err(Locked { turn, .. }) if turn.as_str() == name), "{acquired:?}");
 }
 
 async fn acquire_when_free(leases: &dyn Leases, key: &ConversationKey) -> FencingToken {
     loop {
         match leases.acquire(key, &turn("b"), HOUR, None, false).await {
-            Err(StoreError::Locked { remaining, .. }) => {
+            Err(Locked { remaining, .. }) => {
                 assert!(remaining <= MOMENT);
                 sleep(remaining.max(Duration::from_millis(1))).await;
             }

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use advisor_core::{ConversationKey, TurnId};
+use conversation_store::StoreError::{Fenced, Gone, Locked};
 use conversation_store::{ConversationStore, EntryId, FencingToken, Page, ReadRange, StoreError, Version};
 use tokio::task::JoinSet;
 
@@ -68,11 +69,7 @@ pub async fn what_was_acknowledged_is_found_when_reopened<S: ConversationStore +
         assert_eq!(gone.version, Version::EMPTY, "a deletion is forgotten");
         for (key, version) in [(&key, version), (&deleted, Version::EMPTY)] {
             let old = said("late", 0, &["x"]).with_token(FencingToken::new(4));
-            let refused = store.append(key, version, old).await;
-            assert!(
-                matches!(refused, Err(StoreError::Fenced)),
-                "the fencing token is forgotten: {refused:?}"
-            );
+            refused!(store.append(key, version, old), Fenced, "the fencing token is forgotten");
         }
     }
 
@@ -84,17 +81,14 @@ pub async fn what_was_acknowledged_is_found_when_reopened<S: ConversationStore +
         drop(store);
         let store = open().await;
         let leases = store.leases().unwrap();
-        let refused = leases.acquire(&key, &turn, hour, None, false).await;
-        assert!(
-            matches!(refused, Err(StoreError::Locked { token, .. }) if token == held),
-            "the lease is forgotten: {refused:?}"
-        );
+        let other = leases.acquire(&key, &turn, hour, None, false);
+        refused!(other, Locked { token, .. } if token == held, "the lease is forgotten");
         let next = leases.acquire(&key, &turn, hour, Some(held), false).await.unwrap();
         leases.release(&key, next).await.unwrap();
         drop(store);
         let store = open().await;
-        let old = store.append(&key, version, said("late", 1, &["x"]).with_token(held)).await;
-        assert!(matches!(old, Err(StoreError::Fenced)), "an issued token is forgotten: {old:?}");
+        let late = said("late", 1, &["x"]).with_token(held);
+        refused!(store.append(&key, version, late), Fenced, "an issued token is forgotten");
     }
 }
 
@@ -115,8 +109,7 @@ pub async fn both_stores_see_each_others_writes_at_once(one: Store, other: Store
         assert_eq!((read.version, read.entries[0].seq), (version, version.as_u64()));
     }
     one.delete(&key).await.unwrap();
-    let refused = other.append(&key, version, said("t", 99, &["x"])).await;
-    assert!(matches!(refused, Err(StoreError::Gone)), "{refused:?}");
+    refused!(other.append(&key, version, said("t", 99, &["x"])), Gone);
     assert_eq!(one.load(&key, ReadRange::All).await.unwrap().version, Version::EMPTY);
 }
 

@@ -432,7 +432,7 @@ async fn broken_stores_are_caught() {
     assert!(catches(writes_are_read_at_once, How::BringsBackTheDeleted).await);
     assert!(catches(a_long_log_keeps_its_order, How::IgnoresTheRange).await);
     assert!(catches(open_turn_is_reported_whole, How::HidesTheOpenTurn).await);
-    assert!(catches(older_fence_is_refused, How::IgnoresTokens).await);
+    assert!(catches(a_used_fence_outlives_a_deletion, How::IgnoresTokens).await);
     assert!(catches(another_last_turn_is_refused, How::IgnoresTheLastTurn).await);
     assert!(catches(a_used_fence_outlives_a_deletion, How::ForgetsTokensWithTheDeleted).await);
     assert!(catches(an_issued_token_outlives_a_deletion, How::ForgetsTokensWithTheDeleted).await);

@@ -18,30 +18,21 @@ pub struct StorePoints {
 
 /// The points that a store passes for leases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum LeasePoints {
+#[expect(clippy::exhaustive_enums, reason = "a driver chooses among all of them")]
+pub enum LeasePoints {
     /// It supports no leases.
     NoLeases,
-    /// Those that depend on the actions of the turn, and not on the time.
+    /// The grant and the release of a lease. The number of requests and renewals depends on the time, so they pass no
+    /// points. For processes that run by the real clock.
     Given,
+    /// Points before and after each operation. The lease of a killed process lasts until it expires, so the next turn
+    /// waits for that ([`OnBusy::Queue`](chat_memory_advisor::OnBusy)), on a paused clock.
     All,
 }
 
-/// Enables the leases of a store if the wrapped store supports them, with points before and after each lease operation.
-/// The lease of a killed process lasts until it expires, so the next turn waits for that
-/// ([`OnBusy::Queue`](chat_memory_advisor::OnBusy)), on a paused clock.
+/// Enables the leases of a store, with these points, if the wrapped store supports leases.
 #[must_use]
-pub fn with_leases(store: PointStore) -> PointStore {
-    with_points_of(store, LeasePoints::All)
-}
-
-/// Enables leases, but with fewer points. The number of requests and renewals depends on the time, so they
-/// pass no points; only the grant and the release of a lease do. For processes that run by the real clock.
-#[must_use]
-pub fn with_given_leases(store: PointStore) -> PointStore {
-    with_points_of(store, LeasePoints::Given)
-}
-
-fn with_points_of(store: PointStore, leases: LeasePoints) -> PointStore {
+pub fn with_leases(store: PointStore, leases: LeasePoints) -> PointStore {
     let points = store.around.points.clone();
     StoreAround::with(store.inner, StorePoints { points, leases })
 }

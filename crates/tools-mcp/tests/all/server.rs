@@ -39,12 +39,17 @@ async fn over_stream(server: ChainServer) -> McpTools {
     server.with_trusted_annotations().connect().await.unwrap()
 }
 
-async fn over_http(server: &ChainServer) -> McpTools {
+/// The address at which the server listens.
+async fn listening(server: &ChainServer) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     let router = axum::Router::new().nest("/mcp", server.router());
     tokio::spawn(async move { axum::serve(listener, router).await });
-    McpServer::from_url(url).with_trusted_annotations().connect().await.unwrap()
+    url
+}
+
+async fn over_http(server: &ChainServer) -> McpTools {
+    McpServer::from_url(listening(server).await).with_trusted_annotations().connect().await.unwrap()
 }
 
 /// Calls the tool. Returns its progress and its result.
@@ -74,39 +79,29 @@ fn text(result: Result<ToolOutput, ToolError>) -> String {
     result.unwrap().parts[0].as_text().unwrap().to_owned()
 }
 
-async fn answers_and_remembers(tools: McpTools, model: &ScriptedModel) {
-    let set = tools.tools().await.unwrap();
-    let definition = set.definitions().next().unwrap();
-    assert_eq!((&*definition.name, &*definition.description), ("ask", "Answers."));
-    assert_eq!(definition.parameters["required"], json!(["message"]));
-    assert_eq!(definition.effect, Some(Effect::Pure));
-
-    let (progress, result) = call(&tools, json!({"message": "When?", "conversation": "c1"})).await;
-    assert_eq!(text(result), "At nine.");
-    assert_eq!(progress, ["At ", "nine."].map(Part::from));
-    let (_, result) = call(&tools, json!({"message": "Sure?", "conversation": "c1"})).await;
-    assert_eq!(text(result), "Yes.");
-    let (_, result) = call(&tools, json!({"message": "Who?"})).await;
-    assert_eq!(text(result), "Me.");
-    let sent: Vec<_> = model.prompts().iter().map(|prompt| prompt.messages.len()).collect();
-    assert_eq!(sent, [1, 3, 1], "a conversation is remembered, a call without one is not");
-    tools.close().await;
-}
-
-fn script() -> [Answer; 3] {
-    [Answer::new().text("At ").text("nine.").done(), Answer::from_text("Yes."), Answer::from_text("Me.")]
-}
-
-#[tokio::test(start_paused = true)]
-async fn call_is_a_turn_of_its_conversation() {
-    let (model, server) = served(script());
-    answers_and_remembers(over_stream(server).await, &model).await;
-}
-
 #[tokio::test]
-async fn call_is_a_turn_over_http() {
-    let (model, server) = served(script());
-    answers_and_remembers(over_http(&server).await, &model).await;
+async fn call_is_a_turn_of_its_conversation() {
+    for http in [false, true] {
+        let answer = Answer::new().text("At ").text("nine.").done();
+        let (model, server) = served([answer, Answer::from_text("Yes."), Answer::from_text("Me.")]);
+        let tools = if http { over_http(&server).await } else { over_stream(server).await };
+        let set = tools.tools().await.unwrap();
+        let definition = set.definitions().next().unwrap();
+        assert_eq!((&*definition.name, &*definition.description), ("ask", "Answers."));
+        assert_eq!(definition.parameters["required"], json!(["message"]));
+        assert_eq!(definition.effect, Some(Effect::Pure));
+
+        let (progress, result) = call(&tools, json!({"message": "When?", "conversation": "c1"})).await;
+        assert_eq!(text(result), "At nine.");
+        assert_eq!(progress, ["At ", "nine."].map(Part::from));
+        let (_, result) = call(&tools, json!({"message": "Sure?", "conversation": "c1"})).await;
+        assert_eq!(text(result), "Yes.");
+        let (_, result) = call(&tools, json!({"message": "Who?"})).await;
+        assert_eq!(text(result), "Me.");
+        let sent: Vec<_> = model.prompts().iter().map(|prompt| prompt.messages.len()).collect();
+        assert_eq!(sent, [1, 3, 1], "a conversation is remembered, a call without one is not");
+        tools.close().await;
+    }
 }
 
 /// Notifies when it is dropped.
@@ -131,31 +126,21 @@ fn waiting() -> (Answer, Arc<Notify>, Arc<Notify>) {
     (answer, begun, dropped)
 }
 
-async fn stops_when_dropped(tools: &McpTools, begun: &Notify, dropped: &Notify) {
-    let running = started(tools, json!({"message": "When?"}), Progress::ignored()).await;
-    tokio::select! {
-        _ = running => panic!("the call does not end"),
-        () = begun.notified() => {}
-    }
-    timeout(LIMIT, dropped.notified()).await.expect("the turn is dropped");
-}
-
-#[tokio::test(start_paused = true)]
-async fn law_k2_cancelled_call_drops_its_turn() {
-    let (answer, begun, dropped) = waiting();
-    let (_, server) = served([answer, Answer::from_text("Here.")]);
-    let tools = over_stream(server).await;
-    stops_when_dropped(&tools, &begun, &dropped).await;
-    let (_, result) = call(&tools, json!({"message": "Still there?"})).await;
-    assert_eq!(text(result), "Here.");
-}
-
 #[tokio::test]
-async fn law_k2_cancelled_call_drops_its_turn_over_http() {
-    let (answer, begun, dropped) = waiting();
-    let (_, server) = served([answer]);
-    let tools = over_http(&server).await;
-    stops_when_dropped(&tools, &begun, &dropped).await;
+async fn law_k2_cancelled_call_drops_its_turn() {
+    for http in [false, true] {
+        let (answer, begun, dropped) = waiting();
+        let (_, server) = served([answer, Answer::from_text("Here.")]);
+        let tools = if http { over_http(&server).await } else { over_stream(server).await };
+        let running = started(&tools, json!({"message": "When?"}), Progress::ignored()).await;
+        tokio::select! {
+            _ = running => panic!("the call does not end"),
+            () = begun.notified() => {}
+        }
+        timeout(LIMIT, dropped.notified()).await.expect("the turn is dropped");
+        let (_, result) = call(&tools, json!({"message": "Still there?"})).await;
+        assert_eq!(text(result), "Here.");
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -205,36 +190,34 @@ async fn law_r1_turns_at_once_are_bounded() {
     }
 }
 
+/// Settings of TLS, without which no client can be built. Nothing here uses it.
+fn tls() -> rustls::ClientConfig {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    config.unwrap().with_root_certificates(rustls::RootCertStore::empty()).with_no_client_auth()
+}
+
+fn post(url: &str, body: &Value) -> reqwest::RequestBuilder {
+    let client = reqwest::Client::builder().tls_backend_preconfigured(tls()).build().unwrap();
+    let request = client.post(url).header("accept", "application/json, text/event-stream");
+    request.header("content-type", "application/json").body(body.to_string())
+}
+
 #[tokio::test]
 async fn browsers_and_other_hosts_are_refused() {
-    let (_, server) = served([]);
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    let router = server.router();
-    tokio::spawn(async move { axum::serve(listener, router).await });
-    let client = reqwest::Client::builder().tls_backend_preconfigured(tls()).build().unwrap();
+    let url = listening(&served([]).1).await;
     for (header, value) in [("origin", "http://evil.example"), ("host", "evil.example")] {
-        let request =
-            client.post(&url).header(header, value).header("accept", "application/json, text/event-stream");
-        let response = request.header("content-type", "application/json").body("{}").send().await.unwrap();
+        let response = post(&url, &json!({})).header(header, value).send().await.unwrap();
         assert_eq!(response.status(), 403, "{header}");
     }
 }
 
 #[tokio::test]
 async fn law_r1_routes_keep_no_sessions() {
-    let (_, server) = served([]);
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    let router = server.router();
-    tokio::spawn(async move { axum::serve(listener, router).await });
-    let client = reqwest::Client::builder().tls_backend_preconfigured(tls()).build().unwrap();
     let begin = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "n", "version": "v"}
     }});
-    let request = client.post(&url).header("accept", "application/json, text/event-stream");
-    let response =
-        request.header("content-type", "application/json").body(begin.to_string()).send().await.unwrap();
+    let response = post(&listening(&served([]).1).await, &begin).send().await.unwrap();
     assert_eq!(response.status(), 200);
     assert_eq!(response.headers().get("mcp-session-id"), None);
     assert!(response.text().await.unwrap().contains("serverInfo"));
@@ -246,11 +229,4 @@ async fn empty_list_of_hosts_is_an_error() {
     let (_, server) = served([]);
     let error = server.with_allowed_hosts(Vec::<String>::new()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Configuration);
-}
-
-/// Settings of TLS, without which no client can be built. Nothing here uses it.
-fn tls() -> rustls::ClientConfig {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
-    config.unwrap().with_root_certificates(rustls::RootCertStore::empty()).with_no_client_auth()
 }

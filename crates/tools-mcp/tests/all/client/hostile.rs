@@ -4,7 +4,7 @@ use std::future::ready;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use advisor_core::{ErrorKind, Part};
+use advisor_core::{ErrorKind, Part, ToolResult};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};
 use tokio::time::timeout;
@@ -28,28 +28,38 @@ fn response(id: &Value, result: &Value) -> Vec<u8> {
     format!("{}\n", json!({"jsonrpc": "2.0", "id": id, "result": result})).into_bytes()
 }
 
+fn refusal(id: &Value, code: i32, message: &str) -> Vec<u8> {
+    let error = json!({"code": code, "message": message});
+    format!("{}\n", json!({"jsonrpc": "2.0", "id": id, "error": error})).into_bytes()
+}
+
+fn serving(answer: impl Fn(&str, &Value) -> Vec<u8> + Clone + Send + Sync + 'static) -> McpServer {
+    let server = McpServer::from_stream(move || {
+        let (near, far) = tokio::io::duplex(1 << 16);
+        tokio::spawn(serve(far, answer.clone()));
+        ready(Ok(near))
+    });
+    server.with_name("files")
+}
+
+/// Calls the tool of a server that answers calls by these bytes.
+async fn answered(reply: impl Fn(&Value) -> Vec<u8> + Clone + Send + Sync + 'static) -> ToolResult {
+    call(&with_reply(reply).connect().await.unwrap(), "t", "{}").await.1
+}
+
 /// A server with one tool, which answers calls by `reply`.
 fn with_reply(reply: impl Fn(&Value) -> Vec<u8> + Clone + Send + Sync + 'static) -> McpServer {
-    McpServer::from_stream(move || {
-        let (near, far) = tokio::io::duplex(1 << 16);
-        let reply = reply.clone();
-        let initialized = json!({
-            "protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "n", "version": "v"}
-        });
-        let listed = json!({"tools": [{"name": "t", "inputSchema": {}}]});
-        tokio::spawn(serve(far, move |method, id| match method {
-            "initialize" => response(id, &initialized),
-            "tools/list" => response(id, &listed),
-            "tools/call" => reply(id),
-            "server/discover" => {
-                let error = json!({"code": -32601, "message": "no"});
-                format!("{}\n", json!({"jsonrpc": "2.0", "id": id, "error": error})).into_bytes()
-            }
-            _ => Vec::new(),
-        }));
-        ready(Ok(near))
+    let initialized = json!({
+        "protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "n", "version": "v"}
+    });
+    let listed = json!({"tools": [{"name": "t", "inputSchema": {}}]});
+    serving(move |method, id| match method {
+        "initialize" => response(id, &initialized),
+        "tools/list" => response(id, &listed),
+        "tools/call" => reply(id),
+        "server/discover" => refusal(id, -32_601, "no"),
+        _ => Vec::new(),
     })
-    .with_name("files")
 }
 
 #[tokio::test(start_paused = true)]
@@ -65,10 +75,8 @@ async fn law_t2_answers_against_the_protocol_are_error_results() {
     ];
     for (result, text) in results {
         let shown = result.to_string();
-        let tools = with_reply(move |id| response(id, &result)).connect().await.unwrap();
-        let (_, answer) = call(&tools, "t", "{}").await;
-        assert!(answer.is_error, "{shown}");
-        assert_eq!(text_of(&answer), text, "{shown}");
+        let answer = answered(move |id| response(id, &result)).await;
+        assert_eq!((text_of(&answer), answer.is_error), (text, true), "{shown}");
     }
     let replies: [fn(&Value) -> Vec<u8>; 5] = [
         |_| b"\xff\xfe\n".to_vec(),
@@ -79,10 +87,8 @@ async fn law_t2_answers_against_the_protocol_are_error_results() {
         |id| response(id, &json!({"content": [{"type": "text", "text": "x".repeat(17 << 20)}]})),
     ];
     for (number, reply) in replies.into_iter().enumerate() {
-        let tools = with_reply(reply).connect().await.unwrap();
-        let (_, answer) = call(&tools, "t", "{}").await;
-        assert!(answer.is_error, "{number}");
-        assert_eq!(text_of(&answer), silent, "{number}");
+        let answer = answered(reply).await;
+        assert_eq!((text_of(&answer), answer.is_error), (silent, true), "{number}");
     }
 }
 
@@ -97,8 +103,7 @@ async fn text_beside_content_of_an_unknown_kind_is_kept() {
     ];
     for (content, parts) in results {
         let result = json!({"content": content});
-        let tools = with_reply(move |id| response(id, &result)).connect().await.unwrap();
-        let (_, answer) = call(&tools, "t", "{}").await;
+        let answer = answered(move |id| response(id, &result)).await;
         assert_eq!((answer.parts, answer.is_error), (parts.into_iter().map(Part::from).collect(), false));
     }
 }
@@ -120,35 +125,24 @@ async fn error_without_an_id_answers_the_only_request_that_waits() {
 
 /// A server that announces changes of its list, and answers a call with an error without an id.
 fn changing(accepts_subscription: bool) -> McpServer {
-    McpServer::from_stream(move || {
-        let (near, far) = tokio::io::duplex(1 << 16);
-        tokio::spawn(serve(far, move |method, id| match method {
-            "server/discover" => response(
-                id,
-                &json!({
-                    "resultType": "complete", "supportedVersions": ["2026-07-28"], "ttlMs": 0, "cacheScope": "private",
-                    "capabilities": {"tools": {"listChanged": true}},
-                    "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "n", "version": "v"}},
-                }),
-            ),
-            "subscriptions/listen" if accepts_subscription => {
-                let params = json!({"notifications": {"toolsListChanged": true}, "_meta": {"io.modelcontextprotocol/subscriptionId": id}});
-                let method = "notifications/subscriptions/acknowledged";
-                format!("{}\n", json!({"jsonrpc": "2.0", "method": method, "params": params})).into_bytes()
-            }
-            "tools/list" => response(
-                id,
-                &json!({
-                    "resultType": "complete", "ttlMs": 0, "cacheScope": "private", "tools": [{"name": "t", "inputSchema": {}}]
-                }),
-            ),
-            "subscriptions/listen" | "tools/call" => {
-                let error = json!({"code": -32_602, "message": "no such page"});
-                format!("{}\n", json!({"jsonrpc": "2.0", "id": null, "error": error})).into_bytes()
-            }
-            _ => Vec::new(),
-        }));
-        ready(Ok(near))
+    let discovered = json!({
+        "resultType": "complete", "supportedVersions": ["2026-07-28"], "ttlMs": 0, "cacheScope": "private",
+        "capabilities": {"tools": {"listChanged": true}},
+        "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "n", "version": "v"}},
+    });
+    let listed = json!({
+        "resultType": "complete", "ttlMs": 0, "cacheScope": "private", "tools": [{"name": "t", "inputSchema": {}}]
+    });
+    serving(move |method, id| match method {
+        "server/discover" => response(id, &discovered),
+        "tools/list" => response(id, &listed),
+        "subscriptions/listen" if accepts_subscription => {
+            let params = json!({"notifications": {"toolsListChanged": true}, "_meta": {"io.modelcontextprotocol/subscriptionId": id}});
+            let method = "notifications/subscriptions/acknowledged";
+            format!("{}\n", json!({"jsonrpc": "2.0", "method": method, "params": params})).into_bytes()
+        }
+        "subscriptions/listen" | "tools/call" => refusal(&Value::Null, -32_602, "no such page"),
+        _ => Vec::new(),
     })
 }
 
@@ -156,7 +150,7 @@ fn changing(accepts_subscription: bool) -> McpServer {
 #[tokio::test(start_paused = true)]
 async fn error_without_an_id_is_that_of_a_subscription_until_it_is_accepted() {
     for accepts_subscription in [true, false] {
-        let tools = changing(accepts_subscription).with_name("files").connect().await.unwrap();
+        let tools = changing(accepts_subscription).connect().await.unwrap();
         let (_, answer) = call(&tools, "t", "{}").await;
         assert_eq!(text_of(&answer), "the server `files` refused the call: no such page");
     }
@@ -168,8 +162,7 @@ async fn error_without_an_id_answers_all_requests_that_wait() {
     let calls = Arc::new(AtomicUsize::new(0));
     let server = with_reply(move |_| {
         let is_second = calls.fetch_add(1, Ordering::Relaxed) == 1;
-        let error = json!({"jsonrpc": "2.0", "id": null, "error": {"code": -32_700, "message": "no JSON"}});
-        if is_second { format!("{error}\n").into_bytes() } else { Vec::new() }
+        if is_second { refusal(&Value::Null, -32_700, "no JSON") } else { Vec::new() }
     });
     let tools = server.connect().await.unwrap();
     let (one, other) = tokio::join!(call(&tools, "t", "{}"), call(&tools, "t", "{}"));
@@ -181,12 +174,7 @@ async fn error_without_an_id_answers_all_requests_that_wait() {
 
 #[tokio::test(start_paused = true)]
 async fn law_r1_long_texts_of_errors_are_cut() {
-    let refused = |id: &Value| {
-        let error = json!({"code": 1, "message": "ä".repeat(1 << 20)});
-        format!("{}\n", json!({"jsonrpc": "2.0", "id": id, "error": error})).into_bytes()
-    };
-    let tools = with_reply(refused).connect().await.unwrap();
-    let (_, answer) = call(&tools, "t", "{}").await;
+    let answer = answered(|id| refusal(id, 1, &"ä".repeat(1 << 20))).await;
     assert!(answer.is_error && text_of(&answer).len() < 5_000, "{}", text_of(&answer).len());
 }
 
@@ -222,8 +210,7 @@ async fn law_r1_parts_of_a_result_are_bounded() {
     let block = json!({"type": "image", "data": "", "mimeType": "image/png"});
     for (number, is_error) in [(1_000, false), (1_001, true)] {
         let content = json!({"content": vec![block.clone(); number]});
-        let tools = with_reply(move |id| response(id, &content)).connect().await.unwrap();
-        let (_, result) = call(&tools, "t", "{}").await;
-        assert_eq!(result.is_error, is_error, "{number} of them");
+        let answer = answered(move |id| response(id, &content)).await;
+        assert_eq!(answer.is_error, is_error, "{number} of them");
     }
 }

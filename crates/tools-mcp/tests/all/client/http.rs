@@ -49,6 +49,10 @@ impl Running {
         Self(Some(runtime), address)
     }
 
+    fn serving(server: &Scripted) -> Self {
+        Self::new("127.0.0.1:0", routes(server))
+    }
+
     fn server(&self) -> McpServer {
         McpServer::from_url(format!("http://{}/mcp?key=s3cret", self.1)).with_name("files")
     }
@@ -72,7 +76,7 @@ fn run<F: Future>(test: F) -> F::Output {
 #[test]
 fn law_t2_lost_server_over_http_is_an_error_result() {
     for scripted in [Scripted::new(["echo"]), Scripted::legacy(["echo"])] {
-        let (running, runtime) = (Running::new("127.0.0.1:0", routes(&scripted)), runtime());
+        let (running, runtime) = (Running::serving(&scripted), runtime());
         let address = running.1.to_string();
         let tools = runtime.block_on(running.server().connect()).unwrap();
         drop(running);
@@ -92,22 +96,14 @@ fn law_t2_lost_server_over_http_is_an_error_result() {
 
 #[test]
 fn law_r3_token_in_texts_of_a_server_is_redacted() {
-    let running = Running::new("127.0.0.1:0", routes(&Scripted::new(["refuse"])));
+    let running = Running::serving(&Scripted::new(["refuse", "refuse_long"]));
     run(async {
-        let tools = running.server().with_bearer("s3cret").connect().await.unwrap();
-        let (_, result) = call(&tools, "refuse", "{}").await;
-        assert_eq!(text_of(&result), "the server `files` refused the call: bad key …");
-    });
-}
-
-/// The key is part of the address, and the text is cut within it.
-#[test]
-fn law_r3_address_in_texts_of_a_server_is_redacted() {
-    let running = Running::new("127.0.0.1:0", routes(&Scripted::new(["refuse", "refuse_long"])));
-    run(async {
-        let tools = running.server().connect().await.unwrap();
-        let (_, result) = call(&tools, "refuse", "{}").await;
-        assert_eq!(text_of(&result), "the server `files` refused the call: bad key …");
+        let in_the_address = running.server();
+        for server in [in_the_address, running.server().with_bearer("s3cret")] {
+            let (_, result) = call(&server.connect().await.unwrap(), "refuse", "{}").await;
+            assert_eq!(text_of(&result), "the server `files` refused the call: bad key …");
+        }
+        // The text is cut within the key.
         let tools = running.server().with_bearer("s3cret-and-long").connect().await.unwrap();
         let (_, result) = call(&tools, "refuse_long", "{}").await;
         assert!(result.is_error && !text_of(&result).contains("s3cr"), "{result:?}");
@@ -119,7 +115,7 @@ fn law_r3_address_in_texts_of_a_server_is_redacted() {
 #[test]
 fn law_r3_server_on_this_machine_is_asked_without_a_proxy() {
     if std::env::var_os("HTTP_PROXY").is_some() {
-        let running = Running::new("127.0.0.1:0", routes(&Scripted::new(["echo"])));
+        let running = Running::serving(&Scripted::new(["echo"]));
         run(async {
             let tools = running.server().with_bearer("s3cret").connect().await.unwrap();
             assert!(!call(&tools, "echo", "{}").await.1.is_error);
@@ -162,7 +158,7 @@ fn token_and_headers_are_sent() {
 #[test]
 fn announced_list_is_read_over_http() {
     for scripted in [Scripted::new(["grow"]), Scripted::legacy(["grow"])] {
-        let running = Running::new("127.0.0.1:0", routes(&scripted));
+        let running = Running::serving(&scripted);
         run(async {
             let tools = running.server().connect().await.unwrap();
             let (_, result) = call(&tools, "grow", "{}").await;
@@ -181,14 +177,19 @@ fn answers_of_other_servers_have_their_kind() {
         (StatusCode::UNAUTHORIZED, "", ErrorKind::Authentication),
         (StatusCode::FORBIDDEN, "", ErrorKind::Authentication),
         (StatusCode::NOT_FOUND, "s3cret", ErrorKind::NotFound),
-        (StatusCode::TOO_MANY_REQUESTS, "", ErrorKind::RateLimited { retry_after: None }),
+        (
+            StatusCode::TOO_MANY_REQUESTS,
+            "",
+            ErrorKind::RateLimited { retry_after: Some(Duration::from_secs(30)) },
+        ),
         (StatusCode::BAD_GATEWAY, "s3cret", ErrorKind::Provider { status: Some(502) }),
         (StatusCode::OK, "<p>s3cret</p>", ErrorKind::Protocol { position: None }),
         (StatusCode::FOUND, "", ErrorKind::Provider { status: Some(302) }),
     ];
     for (status, body, kind) in kinds {
-        let router =
-            Router::new().fallback(async move || (status, [("location", "http://127.0.0.1:1")], body));
+        let router = Router::new().fallback(async move || {
+            (status, [("location", "http://127.0.0.1:1"), ("retry-after", "30")], body)
+        });
         let running = Running::new("127.0.0.1:0", router);
         let error = run(running.server().connect()).unwrap_err();
         assert_eq!(error.kind(), kind, "{status}: {error:?}");
@@ -273,9 +274,13 @@ fn ran(id: &Value) -> Response {
     result(id, &json!({"content": [{"type": "text", "text": "ran"}]}))
 }
 
-fn error(status: u16, id: &Value, code: i32, message: &str) -> Response {
-    let error = json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}});
-    (StatusCode::from_u16(status).unwrap(), Json(error)).into_response()
+fn code(status: u16) -> StatusCode {
+    StatusCode::from_u16(status).unwrap()
+}
+
+fn error(status: u16, id: &Value, error: i32, message: &str) -> Response {
+    let error = json!({"jsonrpc": "2.0", "id": id, "error": {"code": error, "message": message}});
+    (code(status), Json(error)).into_response()
 }
 
 fn no_session(id: &Value) -> Response {
@@ -318,76 +323,50 @@ fn refused_and_foreign_answers_over_http_end_a_call_at_once() {
     let foreign =
         "the server `files` answered in a way that the protocol does not have; the outcome is unknown";
     let gone = "the server `files` is gone; the outcome is unknown";
-    let status = |status: u16| StatusCode::from_u16(status).unwrap().into_response();
+    let failed = "the server `files` failed at the call: Internal error; the outcome is unknown";
+    let bad = "the server `files` failed at the call: it answered with the error status 502; the outcome is unknown";
+    let no_session_text =
+        "not started: the server `files` refused the call: Bad Request: No valid session ID provided";
+    let limited = "not started: the server `files` limits the rate of requests";
     let event =
         |data: Value| ([("content-type", "text/event-stream")], format!("data: {data}\n\n")).into_response();
+    let challenge = |status: u16| (code(status), [("www-authenticate", "Bearer")]).into_response();
+    let no_id = json!({"jsonrpc": "2.0", "id": null, "error": {"code": -32_602, "message": "no"}});
+    let other_id = json!({"jsonrpc": "2.0", "id": 1_000, "result": {"content": []}});
+    let no_answer = json!({"jsonrpc": "2.0", "method": "notifications/message"});
     let cases: Vec<(&str, Box<Reply>, &str)> = vec![
-        (
-            "a refusal in every session",
-            Box::new(|_| no_session(&Value::Null)),
-            "not started: the server `files` refused the call: Bad Request: No valid session ID provided",
-        ),
-        ("401", Box::new(move |_| status(401)), key),
-        ("403", Box::new(move |_| status(403)), key),
+        ("a refusal in every session", Box::new(|_| no_session(&Value::Null)), no_session_text),
+        ("401", Box::new(|_| code(401).into_response()), key),
+        ("403", Box::new(|_| code(403).into_response()), key),
         ("401 and JSON", Box::new(|_| error(401, &Value::Null, -32_000, "Unauthorized")), key),
-        (
-            "401 and a challenge",
-            Box::new(|_| (StatusCode::UNAUTHORIZED, [("www-authenticate", "Bearer")]).into_response()),
-            key,
-        ),
-        (
-            "403 and a challenge",
-            Box::new(|_| (StatusCode::FORBIDDEN, [("www-authenticate", "Bearer")]).into_response()),
-            key,
-        ),
+        ("401 and a challenge", Box::new(move |_| challenge(401)), key),
+        ("403 and a challenge", Box::new(move |_| challenge(403)), key),
         (
             "429",
-            Box::new(|_| (StatusCode::TOO_MANY_REQUESTS, [("retry-after", "30")]).into_response()),
+            Box::new(|_| (code(429), [("retry-after", "30")]).into_response()),
             "not started: the server `files` limits the rate of requests; try again after 30 s",
         ),
-        (
-            "429 without a delay",
-            Box::new(move |_| status(429)),
-            "not started: the server `files` limits the rate of requests",
-        ),
+        ("429 without a delay", Box::new(|_| code(429).into_response()), limited),
         (
             "413",
-            Box::new(move |_| status(413)),
+            Box::new(|_| code(413).into_response()),
             "not started: the server `files` answered with the error status 413",
         ),
+        ("502", Box::new(|_| code(502).into_response()), bad),
         (
-            "502",
-            Box::new(move |_| status(502)),
-            "the server `files` failed at the call: it answered with the error status 502; the outcome is unknown",
-        ),
-        (
-            "a failure that names no request",
+            "a failure of no request",
             Box::new(|_| error(500, &Value::Null, -32_603, "Internal error")),
-            "the server `files` failed at the call: Internal error; the outcome is unknown",
+            failed,
         ),
-        (
-            "a failure",
-            Box::new(|id| error(500, id, -32_603, "Internal error")),
-            "the server `files` failed at the call: Internal error; the outcome is unknown",
-        ),
+        ("a failure", Box::new(|id| error(500, id, -32_603, "Internal error")), failed),
         ("the result of another call", Box::new(|_| ran(&json!(1_000))), foreign),
-        (
-            "no answer",
-            Box::new(|_| Json(json!({"jsonrpc": "2.0", "method": "notifications/message"})).into_response()),
-            foreign,
-        ),
+        ("no answer", Box::new(move |_| Json(no_answer.clone()).into_response()), foreign),
         (
             "an event without an id",
-            Box::new(move |_| {
-                event(json!({"jsonrpc": "2.0", "id": null, "error": {"code": -32_602, "message": "no"}}))
-            }),
+            Box::new(move |_| event(no_id.clone())),
             "the server `files` refused the call: no",
         ),
-        (
-            "an event of another call",
-            Box::new(move |_| event(json!({"jsonrpc": "2.0", "id": 1_000, "result": {"content": []}}))),
-            gone,
-        ),
+        ("an event of another call", Box::new(move |_| event(other_id.clone())), gone),
         ("no event", Box::new(|_| ([("content-type", "text/event-stream")], "").into_response()), gone),
     ];
     for (what, reply, text) in cases {
@@ -399,12 +378,4 @@ fn refused_and_foreign_answers_over_http_end_a_call_at_once() {
             assert_eq!((text_of(&result), result.is_error), (text, true), "{what}");
         });
     }
-}
-
-#[test]
-fn delay_that_a_server_asks_for_is_in_the_error() {
-    let refused = || (StatusCode::TOO_MANY_REQUESTS, [("retry-after", "30")]);
-    let running = Running::new("127.0.0.1:0", Router::new().fallback(async move || refused()));
-    let error = run(running.server().connect()).unwrap_err();
-    assert_eq!(error.retry_after(), Some(Duration::from_secs(30)));
 }

@@ -1,21 +1,25 @@
 //! Tools of a server in chains with the tool loop.
 
-mod dropped;
 mod hostile;
 mod http;
 mod scripted;
 
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use advisor_core::{
-    ChatClient, Chunk, Effect, ErrorKind, Part, ToolDefinition, ToolEventKind, ToolResult, TurnStream,
-    tools_fn,
+    AdvisorChain, CallKey, ChatClient, ChatRequest, Chunk, Effect, ErrorKind, Part, Phase, Placement,
+    Progress, ToolCall, ToolDefinition, ToolEventKind, ToolInvocation, ToolResult, ToolSet, Turn, TurnId,
+    TurnStream, from_fn, text_with_sources, tools_fn,
 };
-use advisor_testkit::{Answer, ScriptedModel};
+use advisor_testkit::{Answer, ReceivedPrompt, ScriptedModel};
 use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore};
 use futures::StreamExt;
 use serde_json::{Value, json};
+use tokio::process::Command;
+use tokio::runtime::Runtime;
 use tokio::time::timeout;
 use tool_call_advisor::{FnTool, PolicyAction, ToolCallAdvisor, ToolCallStreaming, ToolPolicy, ToolRule};
 use tools_mcp::{McpServer, McpTools};
@@ -24,7 +28,7 @@ use crate::client::scripted::{Scripted, read_only, tool, with_schema};
 
 const LIMIT: Duration = Duration::from_secs(600);
 
-fn names(tools: &advisor_core::ToolSet) -> Vec<String> {
+fn names(tools: &ToolSet) -> Vec<String> {
     tools.definitions().map(|tool| tool.name.to_string()).collect()
 }
 
@@ -61,6 +65,15 @@ async fn events(mut turn: TurnStream) -> (Vec<Part>, ToolResult) {
 
 fn text_of(result: &ToolResult) -> &str {
     result.parts[0].as_text().unwrap()
+}
+
+/// Runs a turn that ends well, and returns the texts of the results before each further answer of the model.
+async fn results_in(client: ChatClient, model: &ScriptedModel) -> Vec<String> {
+    let client = client.to_builder().model(model.clone()).build().unwrap();
+    let answer = timeout(LIMIT, client.prompt().user("go").call()).await.unwrap();
+    assert_eq!(answer.expect("the turn goes on").text(), "done");
+    let last = |prompt: &ReceivedPrompt| prompt.messages.iter().last().unwrap().tool_result().cloned();
+    model.prompts().iter().filter_map(last).map(|result| text_of(&result).to_owned()).collect()
 }
 
 #[tokio::test(start_paused = true)]
@@ -107,7 +120,7 @@ async fn tools_of_this_program_keep_their_names() {
         FnTool::new(own, |_: Value| async { Ok("own") })
     };
     let set = tools.tools().await.unwrap();
-    let added = advisor_core::ToolSet::new().with(own());
+    let added = ToolSet::new().with(own());
     let later = tools_fn("later", move |_| std::future::ready(Ok(added.clone())));
     let builder = || ChatClient::builder(model(&[])).advisor(ToolCallAdvisor::new());
     let clients = [
@@ -118,12 +131,8 @@ async fn tools_of_this_program_keep_their_names() {
     ];
     for (client, what) in clients {
         let model = model(&[("x_look", "{}")]);
-        let client = client.unwrap().to_builder().model(model.clone()).build().unwrap();
-        let answer = client.prompt().user("go").call().await;
-        assert_eq!(answer.expect(what).text(), "done");
+        assert_eq!(results_in(client.unwrap(), &model).await, ["own"], "{what}");
         assert_eq!(model.prompts()[0].tools, ["x_look"], "{what}");
-        let last = model.prompts()[1].messages.iter().last().unwrap().tool_result().unwrap().clone();
-        assert_eq!(text_of(&last), "own", "{what}");
     }
 }
 
@@ -137,11 +146,9 @@ async fn server_that_announces_a_tool_of_another_one_neither_gets_its_name_nor_f
         let (outer, inner) = if first_is_outer { (&first, &second) } else { (&second, &first) };
         let model = model(&[("shared", "{}")]);
         let client = client(&model, outer).to_builder().advisor(inner.clone()).build().unwrap();
-        let answer = client.prompt().user("go").call().await.expect("the turn goes on");
-        assert_eq!(answer.text(), "done");
+        let results = results_in(client, &model).await;
+        assert_eq!(results, ["ran red"], "the outer one is first: {first_is_outer}");
         assert_eq!(model.prompts()[0].tools, ["shared"]);
-        let last = model.prompts()[1].messages.iter().last().unwrap().tool_result().unwrap().clone();
-        assert_eq!(text_of(&last), "ran red", "the outer one is first: {first_is_outer}");
     }
 }
 
@@ -152,12 +159,7 @@ async fn law_t2_later_list_does_not_take_a_name_of_another_server() {
     let old = Scripted::new(["wn"]).server().with_prefix("gro").with_name("old").connect().await.unwrap();
     let model = model(&[("grow", "{}"), ("grown", "{}"), ("grown", "{}")]);
     let client = client(&model, &new).to_builder().advisor(old.clone()).build().unwrap();
-    let answer = client.prompt().user("go").call().await.expect("the turn goes on");
-    assert_eq!(answer.text(), "done");
-    for prompt in &model.prompts()[2..] {
-        let last = prompt.messages.iter().last().unwrap().tool_result().unwrap().clone();
-        assert_eq!(text_of(&last), "ran wn");
-    }
+    assert_eq!(results_in(client, &model).await, ["grown", "ran wn", "ran wn"]);
     assert_eq!(new.tools().await.unwrap().len(), 2, "the new list was read");
 }
 
@@ -198,14 +200,9 @@ async fn announced_list_is_read_before_the_next_round() {
     for server in [Scripted::new(["grow"]), Scripted::legacy(["grow"])] {
         let tools = server.server().connect().await.unwrap();
         let model = model(&[("grow", "{}"), ("grown", "{}")]);
-        let answer =
-            timeout(LIMIT, client(&model, &tools).prompt().user("go").call()).await.unwrap().unwrap();
-        assert_eq!(answer.text(), "done");
-        let prompts = model.prompts();
-        assert_eq!(prompts[0].tools, ["grow"]);
-        assert_eq!(prompts[1].tools, ["grow", "grown"]);
-        let last = prompts[2].messages.iter().last().unwrap().tool_result().unwrap().clone();
-        assert_eq!(text_of(&last), "ran grown");
+        assert_eq!(results_in(client(&model, &tools), &model).await, ["grown", "ran grown"]);
+        let [first, second] = [0, 1].map(|round| model.prompts()[round].tools.clone());
+        assert_eq!((&first[..], &second[..]), (&["grow".into()][..], &["grow".into(), "grown".into()][..]));
         assert_eq!(server.lists(), 2, "an unchanged list is not read again");
     }
 }
@@ -223,8 +220,7 @@ async fn law_t2_tools_with_bad_schemas_are_left_out() {
     let server = Scripted::of([tool("echo")].into_iter().chain(bad).chain([tool("look")]).collect(), false);
     let tools = server.server().connect().await.unwrap();
     let model = model(&[("echo", "{}")]);
-    let answer = client(&model, &tools).prompt().user("go").call().await.unwrap();
-    assert_eq!(answer.text(), "done");
+    assert_eq!(results_in(client(&model, &tools), &model).await, ["{}"]);
     assert!(model.prompts().iter().all(|prompt| prompt.tools == ["echo", "look"]), "{:?}", model.prompts());
 }
 
@@ -247,28 +243,21 @@ async fn law_r1_patterns_without_a_bound_are_left_to_the_server() {
     assert!(result.is_error && text_of(&result).contains("\"a\" is a required property"), "{result:?}");
 }
 
-#[tokio::test(start_paused = true)]
-async fn law_t2_later_list_with_equal_names_leaves_out_the_second() {
-    let server = Scripted::new(["grow"]);
-    let tools = server.server().connect().await.unwrap();
-    let twice = model(&[("grow", "{}"), ("grow", "{}"), ("grown", "{}")]);
-    let answer = client(&twice, &tools).prompt().user("go").call().await.unwrap();
-    assert_eq!(answer.text(), "done");
-    assert_eq!(twice.prompts()[3].tools, ["grow", "grown"]);
-}
-
+/// The tool of that name is one of the program, or one of the list before.
 #[tokio::test(start_paused = true)]
 async fn law_t2_later_list_does_not_take_names_of_other_tools() {
-    let server = Scripted::new(["grow"]);
-    let tools = server.server().connect().await.unwrap();
     let own = ToolDefinition::new("grown", "Looks.", json!({"type": "object"}));
     let own = FnTool::new(own, |_: Value| async { Ok("own") });
-    let model = model(&[("grow", "{}"), ("grown", "{}")]);
-    let client = client(&model, &tools).to_builder().tool(own).build().unwrap();
-    let answer = client.prompt().user("go").call().await.unwrap();
-    assert_eq!(answer.text(), "done");
-    let last = model.prompts()[2].messages.iter().last().unwrap().tool_result().unwrap().clone();
-    assert_eq!(text_of(&last), "own");
+    for (own, results) in [(Some(own), ["grown", "grown", "own"]), (None, ["grown", "grown", "ran grown"])] {
+        let tools = Scripted::new(["grow"]).server().connect().await.unwrap();
+        let model = model(&[("grow", "{}"), ("grow", "{}"), ("grown", "{}")]);
+        let client =
+            own.into_iter().fold(client(&model, &tools).to_builder(), |client, own| client.tool(own));
+        assert_eq!(results_in(client.build().unwrap(), &model).await, results);
+        let mut offered = model.prompts()[3].tools.clone();
+        offered.sort();
+        assert_eq!(offered, ["grow", "grown"]);
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -313,21 +302,7 @@ async fn law_t2_lost_server_is_an_error_result() {
 #[tokio::test(start_paused = true)]
 async fn unreachable_server_keeps_its_last_tools() {
     let server = Scripted::new(["echo"]);
-    let inner = Arc::new(tokio::sync::Mutex::new(Some(())));
-    let allowed = inner.clone();
-    let this = server.clone();
-    // The first connection succeeds, all others are refused.
-    let once = McpServer::from_stream(move || {
-        let (allowed, this) = (allowed.clone(), this.clone());
-        async move {
-            let Some(()) = allowed.lock().await.take() else {
-                return Err(std::io::Error::other("refused at tcp://key@host"));
-            };
-            let (near, far) = tokio::io::duplex(1 << 16);
-            this.serve_on(far);
-            Ok(near)
-        }
-    });
+    let once = server.once(|| Err(std::io::Error::other("refused at tcp://key@host")));
     let tools = once.with_name("files").connect().await.unwrap();
     assert_eq!(names(&tools.tools().await.unwrap()), ["echo"]);
     tools.close().await;
@@ -335,7 +310,7 @@ async fn unreachable_server_keeps_its_last_tools() {
     let error = tools.tools().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Connection);
     assert_eq!(error.to_string(), "the MCP server `files` cannot be reached");
-    assert!(!advisor_core::text_with_sources(&error).contains("key@host"), "{error:?}");
+    assert!(!text_with_sources(&error).contains("key@host"), "{error:?}");
     let (_, result) = call(&tools, "echo", "{}").await;
     assert!(result.is_error);
     assert_eq!(text_of(&result), "not started: the MCP server `files` cannot be reached");
@@ -343,17 +318,12 @@ async fn unreachable_server_keeps_its_last_tools() {
 
 #[tokio::test(start_paused = true)]
 async fn law_r1_turns_share_one_attempt_at_a_silent_server() {
-    let server = Scripted::new(["echo"]);
-    let silent = Arc::new(std::sync::Mutex::new(Vec::new()));
-    let (this, opened) = (server.clone(), silent.clone());
-    // The first connection succeeds, all others are never answered.
-    let once = McpServer::from_stream(move || {
+    let silent = std::sync::Mutex::new(Vec::new());
+    // These connections are never answered.
+    let once = Scripted::new(["echo"]).once(move || {
         let (near, far) = tokio::io::duplex(1 << 16);
-        match this.connections() {
-            0 => this.serve_counted_on(far),
-            _ => opened.lock().unwrap().push(far),
-        }
-        std::future::ready(Ok(near))
+        silent.lock().unwrap().push(far);
+        Ok(near)
     });
     let tools = once.connect().await.unwrap();
     tools.close().await;
@@ -385,18 +355,10 @@ async fn law_r1_progress_does_not_keep_a_call_for_ever() {
     let server = Scripted::new(["report_for_ever"]);
     let tools = server.server().with_name("files").connect().await.unwrap();
     let tool = Arc::clone(tools.tools().await.unwrap().find("report_for_ever").unwrap());
-    let turn = advisor_core::Turn::new(advisor_core::TurnId::random());
-    let key = advisor_core::CallKey::new(turn.id().clone(), 1, 0);
-    let call = advisor_core::ToolCall::new("c1", "report_for_ever", "{}");
-    let progress = advisor_core::Progress::ignored();
-    let run = tool.run(advisor_core::ToolInvocation {
-        call,
-        arguments: json!({}),
-        key,
-        progress,
-        turn,
-        conversation: None,
-    });
+    let (turn, progress) = (Turn::new(TurnId::random()), Progress::ignored());
+    let key = CallKey::new(turn.id().clone(), 1, 0);
+    let (call, arguments) = (ToolCall::new("c1", "report_for_ever", "{}"), json!({}));
+    let run = tool.run(ToolInvocation { call, arguments, key, progress, turn, conversation: None });
     let error = timeout(LIMIT * 2, run).await.expect("the call ends").unwrap_err();
     let text = "stopped: the server `files` did not end the call within 600 s; the outcome is unknown";
     assert_eq!(&*error.text, text);
@@ -459,7 +421,7 @@ async fn server_that_asks_the_client_is_refused() {
 #[tokio::test(start_paused = true)]
 async fn effects_are_believed_only_by_option() {
     let server = Scripted::of(vec![read_only("look"), tool("write")], false);
-    let effects = |set: advisor_core::ToolSet| set.definitions().map(|tool| tool.effect).collect::<Vec<_>>();
+    let effects = |set: ToolSet| set.definitions().map(|tool| tool.effect).collect::<Vec<_>>();
     let tools = server.server().connect().await.unwrap();
     assert_eq!(effects(tools.tools().await.unwrap()), [None, None]);
     let tools = server.server().with_trusted_annotations().connect().await.unwrap();
@@ -507,10 +469,7 @@ async fn law_r3_no_secret_in_debug_and_errors() {
     assert!(!format!("{:?}", server()).contains("s3cret"));
     let error = server().connect().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Connection);
-    assert!(
-        !format!("{error:?} {}", advisor_core::text_with_sources(&error)).contains("s3cret"),
-        "{error:?}"
-    );
+    assert!(!format!("{error:?} {}", text_with_sources(&error)).contains("s3cret"), "{error:?}");
     let error = server().with_header("x\n", "s3cret").connect().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Configuration);
     assert!(!format!("{error:?}").contains("s3cret"));
@@ -524,20 +483,45 @@ async fn rounds_share_one_set() {
     let seen = Arc::new(std::sync::Mutex::new(Vec::new()));
     let seeing = seen.clone();
     struct Made(usize);
-    let spy = advisor_core::from_fn(
-        "spy",
-        move |request: advisor_core::ChatRequest, next: advisor_core::AdvisorChain| {
-            let mut seen = seeing.lock().unwrap();
-            let next_number = seen.len();
-            seen.push(request.tools.wire_form(|_| Made(next_number)).0);
-            async move { next.next_stream(request).await }
-        },
-    )
-    .with_placement(advisor_core::Placement::new(advisor_core::Phase::ModelCall));
+    let spy = from_fn("spy", move |request: ChatRequest, next: AdvisorChain| {
+        let mut seen = seeing.lock().unwrap();
+        let next_number = seen.len();
+        seen.push(request.tools.wire_form(|_| Made(next_number)).0);
+        async move { next.next_stream(request).await }
+    })
+    .with_placement(Placement::new(Phase::ModelCall));
     let client = client(&model, &tools).to_builder().advisor(spy).build().unwrap();
     for _ in 0..2 {
         let _ = client.prompt().user("go").call().await;
     }
     let seen = seen.lock().unwrap();
     assert!(seen.len() > 3 && seen.iter().all(|first| *first == 0), "{seen:?}");
+}
+
+fn silent() -> McpServer {
+    McpServer::from_command(|| {
+        let mut command = Command::new("sleep");
+        command.arg("60");
+        command
+    })
+}
+
+/// The process is killed by the runtime, wherever the future is dropped.
+#[test]
+fn connection_in_the_making_is_dropped_anywhere() {
+    let runtime = Runtime::new().unwrap();
+    let mut connecting = Box::pin(silent().connect());
+    runtime.block_on(async {
+        assert!(futures::poll!(connecting.as_mut()).is_pending());
+        tokio::task::yield_now().await;
+    });
+    drop(connecting);
+}
+
+#[test]
+fn missing_runtime_is_an_error() {
+    let mut context = Context::from_waker(Waker::noop());
+    let connected = pin!(silent().connect()).poll(&mut context);
+    let Poll::Ready(Err(error)) = connected else { panic!("there is no runtime to wait for") };
+    assert_eq!(error.kind(), ErrorKind::Configuration);
 }

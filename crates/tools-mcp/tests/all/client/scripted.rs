@@ -69,25 +69,30 @@ impl Scripted {
     /// The server as a client sees it: each connection is a pair of streams in memory.
     pub(crate) fn server(&self) -> McpServer {
         let this = self.clone();
+        McpServer::from_stream(move || ready(Ok(this.opened())))
+    }
+
+    /// The server for the first connection. Further ones are those of `later`.
+    pub(crate) fn once(
+        &self,
+        later: impl Fn() -> std::io::Result<DuplexStream> + Send + Sync + 'static,
+    ) -> McpServer {
+        let this = self.clone();
         McpServer::from_stream(move || {
-            let (near, far) = tokio::io::duplex(64 << 10);
-            this.serve_counted_on(far);
-            ready(Ok(near))
+            ready(if this.connections() == 0 { Ok(this.opened()) } else { later() })
         })
     }
 
-    pub(crate) fn serve_counted_on(&self, stream: DuplexStream) {
+    fn opened(&self) -> DuplexStream {
+        let (near, far) = tokio::io::duplex(64 << 10);
         self.0.connections.fetch_add(1, Ordering::Relaxed);
-        self.serve_on(stream);
-    }
-
-    pub(crate) fn serve_on(&self, stream: DuplexStream) {
         let this = self.clone();
         tokio::spawn(async move {
-            if let Ok(running) = this.clone().serve(stream).await {
+            if let Ok(running) = this.clone().serve(far).await {
                 this.0.running.lock().unwrap().push(running);
             }
         });
+        near
     }
 
     /// Ends all connections.

@@ -210,20 +210,27 @@ mod tests {
     use super::output::Style::{self, Coloured, Piped, Plain};
     use super::*;
 
-    /// Returns the output on both streams after text, reasoning within it, and a restart.
-    fn shown(answer: Style, notes: Style) -> (String, String) {
+    /// Returns the output on both streams after these chunks.
+    fn shown_chunks(
+        answer: Style,
+        notes: Style,
+        chunks: impl IntoIterator<Item = Chunk>,
+    ) -> (String, String) {
         let (mut answered, mut noted) = (Vec::new(), Vec::new());
         let mut screen = Screen::new(Output::new(&mut answered, answer), Output::new(&mut noted, notes));
-        let block = BlockId::new(1, 0);
-        for delta in [
-            BlockDelta::Text("One ".into()),
-            BlockDelta::Reasoning("hm\x1b".into()),
-            BlockDelta::Text("two".into()),
-        ] {
-            screen.show(&Chunk::Delta { block, delta }).unwrap();
-        }
-        screen.show(&Chunk::AttemptRestarted { round: 1 }).unwrap();
+        chunks.into_iter().for_each(|chunk| screen.show(&chunk).unwrap());
+        screen.end_lines().unwrap();
         (String::from_utf8(answered).unwrap(), String::from_utf8(noted).unwrap())
+    }
+
+    /// The same after text, reasoning within it, and a restart.
+    fn shown(answer: Style, notes: Style) -> (String, String) {
+        let block = BlockId::new(1, 0);
+        let text = |text: &str| BlockDelta::Text(text.into());
+        let deltas = [text("One "), BlockDelta::Reasoning("hm\x1b".into()), text("two")];
+        let restarted = Chunk::AttemptRestarted { round: 1 };
+        let deltas = deltas.map(|delta| Chunk::Delta { block, delta });
+        shown_chunks(answer, notes, deltas.into_iter().chain([restarted]))
     }
 
     #[test]
@@ -241,28 +248,23 @@ mod tests {
 
     /// Returns the output on both streams of an answer with these blocks.
     fn shown_blocks(style: Style, blocks: &[BlockContent]) -> (String, String) {
-        let (mut answered, mut noted) = (Vec::new(), Vec::new());
-        let mut screen = Screen::new(Output::new(&mut answered, style), Output::new(&mut noted, style));
-        for (content, position) in blocks.iter().zip(0..) {
+        let chunks = blocks.iter().zip(0..).flat_map(|(content, position)| {
             let (block, content) = (BlockId::new(1, position), Block::new(content.clone()));
             let head = BlockHead::from_block(&content);
-            screen.show(&Chunk::Opened { block, head }).unwrap();
-            if let Some(delta) = BlockDelta::from_content(content.content()) {
-                screen.show(&Chunk::Delta { block, delta }).unwrap();
-            }
-            screen.show(&Chunk::Closed { block, content }).unwrap();
-        }
-        screen.end_lines().unwrap();
-        (String::from_utf8(answered).unwrap(), String::from_utf8(noted).unwrap())
+            let delta = BlockDelta::from_content(content.content());
+            let delta = delta.map(|delta| Chunk::Delta { block, delta });
+            [Some(Chunk::Opened { block, head }), delta, Some(Chunk::Closed { block, content })]
+        });
+        shown_chunks(style, style, chunks.flatten())
     }
 
     fn text(text: &str) -> BlockContent {
         BlockContent::Text(text.into())
     }
 
-    fn citation() -> BlockContent {
+    fn source(title: Option<&str>, address: &str) -> BlockContent {
         let mut citation = Citation::default();
-        (citation.title, citation.url) = (Some("A".into()), Some("https://e.com/a".into()));
+        (citation.title, citation.url) = (title.map(Into::into), Some(address.into()));
         BlockContent::Citation(citation)
     }
 
@@ -270,7 +272,8 @@ mod tests {
 
     #[test]
     fn text_in_several_blocks_is_shown_as_it_was_written() {
-        let cited = [text("The capital is "), citation(), text("Oslo"), citation(), text(", in the south.")];
+        let source = || source(Some("A"), "https://e.com/a");
+        let cited = [text("The capital is "), source(), text("Oslo"), source(), text(", in the south.")];
         for style in [Piped, Plain, Coloured] {
             let (answer, _) = shown_blocks(style, &[text("The **wo"), text(""), text("rd** is split.")]);
             assert_eq!(answer, "The **word** is split.\n");
@@ -284,11 +287,7 @@ mod tests {
 
     #[test]
     fn sources_beyond_the_bound_are_counted() {
-        let source = |number: usize| {
-            let mut citation = Citation::default();
-            citation.url = Some(format!("https://e.com/{number}").into());
-            BlockContent::Citation(citation)
-        };
+        let source = |number: usize| source(None, &format!("https://e.com/{number}"));
         let notes = |sources: usize| shown_blocks(Plain, &Vec::from_iter((0..sources).map(source))).1;
         assert_eq!(notes(20).lines().last(), Some("[source 20] https://e.com/19"));
         assert_eq!(notes(25).lines().count(), 21);

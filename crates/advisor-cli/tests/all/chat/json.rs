@@ -5,7 +5,7 @@ use advisor_testkit::{ReplayServer, Reply};
 use serde_json::Value;
 
 use super::{answer, refusal};
-use crate::common::{advisor, chat, server, text_of, told};
+use crate::common::{chat, server, text_of, told};
 
 /// Reads the items of the output. Each has the documented form.
 fn items(output: &[u8]) -> Vec<Value> {
@@ -69,13 +69,4 @@ async fn json_has_no_raw_control_characters() {
     assert!(!shown.contains(['\u{1b}', '\u{9b}', '\u{202e}']), "{shown:?}");
     let items = items(&output.stdout);
     assert_eq!(items.last().unwrap()["message"]["content"][0]["value"], text);
-}
-
-#[test]
-fn json_is_described_and_refuses_impossible_settings() {
-    let help = text_of(&advisor(&["chat", "--help"]).output().unwrap().stdout);
-    assert!(help.contains("--json") && help.contains("JSON Lines"), "{help}");
-    let output = advisor(&["chat", "--json"]).output().unwrap();
-    assert_eq!(output.status.code(), Some(2), "{output:?}");
-    assert!(output.stdout.is_empty() && !output.stderr.is_empty(), "{output:?}");
 }

@@ -4,11 +4,12 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 
-use advisor_testkit::{Gate, ReplayServer, Reply};
+use advisor_testkit::{ChatTranscript, Gate, ReplayServer, Reply};
 use nix::pty::{OpenptyResult, openpty};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::time::timeout;
 
 use super::{answer, refusal};
 use crate::common::{LIMIT, chat, server, start, text_of, told};
@@ -28,9 +29,9 @@ fn read_all(mut master: File) -> String {
     text_of(&all).replace("\r\n", "\n")
 }
 
-/// Returns the output of an answer that follows reasoning.
-async fn shown(variables: &[(&str, &str)]) -> String {
-    let server = server([answer().reasoning("Hm.\nSo").text("Hi").finish("stop")]).await;
+/// Returns what a terminal shows of a question with these answers.
+async fn shown(variables: &[(&str, &str)], answers: impl IntoIterator<Item = ChatTranscript>) -> String {
+    let server = server(answers).await;
     let (master, slave) = terminal();
     let mut command = chat(&server, &[]);
     command.stdout(slave.try_clone().unwrap()).stderr(slave);
@@ -44,10 +45,14 @@ async fn shown(variables: &[(&str, &str)]) -> String {
 async fn reasoning_is_dim_on_colour_terminal() {
     let dim = "\x1b[2m| Hm.\x1b[0m\n\x1b[2m| So\x1b[0m\nHi\n";
     let plain = "| Hm.\n| So\nHi\n";
-    assert_eq!(shown(&[]).await, dim);
-    for (name, value, expected) in [("NO_COLOR", "", dim), ("NO_COLOR", "1", plain), ("TERM", "dumb", plain)]
-    {
-        assert_eq!(shown(&[(name, value)]).await, expected, "{name}={value}");
+    for (variables, expected) in [
+        (&[][..], dim),
+        (&[("NO_COLOR", "")], dim),
+        (&[("NO_COLOR", "1")], plain),
+        (&[("TERM", "dumb")], plain),
+    ] {
+        let answer = answer().reasoning("Hm.\nSo").text("Hi").finish("stop");
+        assert_eq!(shown(variables, [answer]).await, expected, "{variables:?}");
     }
 }
 
@@ -55,21 +60,9 @@ async fn reasoning_is_dim_on_colour_terminal() {
 async fn terminal_receives_no_control_characters_of_a_model() {
     let hostile = "\x1b]0;mine\x07 \u{9b}2J \x1b[2J **bold** \u{202e}\r";
     let arguments = serde_json::json!({"a": hostile}).to_string();
-    let server = server([
-        answer()
-            .reasoning(hostile)
-            .text(hostile)
-            .tool_call(0, "call", "x\x1b[2Jy", &[&arguments])
-            .finish("tool_calls"),
-        answer().text(hostile).finish("stop"),
-    ])
-    .await;
-    let (master, slave) = terminal();
-    let mut command = chat(&server, &[]);
-    command.stdout(slave.try_clone().unwrap()).stderr(slave);
-    let output = told(command, "hello\n").await;
-    assert_eq!(output.status.code(), Some(0), "{output:?}");
-    let screen = read_all(master);
+    let call = answer().reasoning(hostile).text(hostile).tool_call(0, "call", "x\x1b[2Jy", &[&arguments]);
+    let answers = [call.finish("tool_calls"), answer().text(hostile).finish("stop")];
+    let screen = shown(&[], answers).await;
     assert!(!screen.contains(['\x07', '\u{9b}', '\u{202e}', '\r']), "{screen:?}");
     assert!(screen.contains("**bold**"), "{screen:?}");
     for sequence in screen.split('\x1b').skip(1) {
@@ -131,7 +124,7 @@ async fn typed_with(
         }
         all
     });
-    let status = tokio::time::timeout(LIMIT, child.wait()).await.expect("the program ends").unwrap();
+    let status = timeout(LIMIT, child.wait()).await.expect("the program ends").unwrap();
     (status.code(), screen.await.unwrap())
 }
 
@@ -188,8 +181,7 @@ async fn redirected_answer_excludes_prompts_and_typed_input() {
     let mut command = chat(&server, &[]);
     command.stdin(slave.try_clone().unwrap()).stderr(slave);
     let child = tokio::process::Command::from(command).kill_on_drop(true).spawn().unwrap();
-    let output =
-        tokio::time::timeout(LIMIT, child.wait_with_output()).await.expect("the program ends").unwrap();
+    let output = timeout(LIMIT, child.wait_with_output()).await.expect("the program ends").unwrap();
     assert_eq!((output.status.code(), text_of(&output.stdout)), (Some(0), "Hi\n".to_owned()));
     let screen = read_all(master);
     assert!(screen.contains("/help lists the commands.\nTools: current_time.\n> "), "{screen:?}");
@@ -201,58 +193,40 @@ fn interrupt(id: u32) {
 
 #[tokio::test]
 async fn an_interrupt_ends_a_piped_chat_with_130() {
-    let gate = Gate::new();
-    let first = answer().text("some\n").without_done();
-    let body = answer().text("some\n").text("more").finish("stop").done();
-    let reply = Reply::sse(body).gate_after(first.len(), gate);
-    let server = ReplayServer::start([reply]).await.unwrap();
-    let mut child = start(chat(&server, &[]));
-    let mut stdin = child.stdin.take().unwrap();
-    stdin.write_all(b"one\ntwo\n").await.unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let line = tokio::time::timeout(LIMIT, lines.next_line()).await.expect("a line is shown").unwrap();
-    assert_eq!(line.as_deref(), Some("some"));
-    interrupt(child.id().unwrap());
-    let output =
-        tokio::time::timeout(LIMIT, child.wait_with_output()).await.expect("the program ends").unwrap();
-    assert_eq!(output.status.code(), Some(130), "{output:?}");
-    assert_eq!(text_of(&output.stderr), "[cancelled]\n");
-    assert_eq!(server.requests().len(), 1);
+    for more in [&[][..], &["--json"]] {
+        let first = answer().text("some\n").without_done();
+        let body = answer().text("some\n").text("more").finish("stop").done();
+        let reply = Reply::sse(body).gate_after(first.len(), Gate::new());
+        let server = ReplayServer::start([reply]).await.unwrap();
+        let mut child = start(chat(&server, more));
+        child.stdin.as_mut().unwrap().write_all(b"one\ntwo\n").await.unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut line = async || timeout(LIMIT, lines.next_line()).await.expect("it goes on").unwrap();
+        while !line().await.expect("the answer is shown").contains("some") {}
+        interrupt(child.id().unwrap());
+        let mut last = String::new();
+        while let Some(line) = line().await {
+            last = line;
+        }
+        let output = timeout(LIMIT, child.wait_with_output()).await.expect("the program ends").unwrap();
+        assert_eq!(output.status.code(), Some(130), "{output:?}");
+        match more {
+            [] => assert_eq!(text_of(&output.stderr), "[cancelled]\n"),
+            _ => assert!(last.contains(r#""type":"error","kind":"cancelled""#), "{last}"),
+        }
+        assert_eq!(server.requests().len(), 1);
+    }
 }
 
-#[tokio::test]
-async fn interrupted_turn_is_an_item_and_exits_with_130() {
-    let first = answer().text("some").without_done();
-    let body = answer().text("some").text("more").finish("stop").done();
-    let reply = Reply::sse(body).gate_after(first.len(), Gate::new());
-    let server = ReplayServer::start([reply]).await.unwrap();
-    let mut child = start(chat(&server, &["--json"]));
-    let mut stdin = child.stdin.take().unwrap();
-    stdin.write_all(b"one\ntwo\n").await.unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let mut shown = String::new();
-    while !shown.contains("some") {
-        let line = tokio::time::timeout(LIMIT, lines.next_line()).await.expect("a line is shown").unwrap();
-        shown = line.expect("the answer is shown");
-    }
-    interrupt(child.id().unwrap());
-    let mut last = String::new();
-    while let Some(line) = tokio::time::timeout(LIMIT, lines.next_line()).await.expect("it ends").unwrap() {
-        last = line;
-    }
-    assert!(last.contains(r#""type":"error","kind":"cancelled""#), "{last}");
-    let status = tokio::time::timeout(LIMIT, child.wait()).await.expect("the program ends").unwrap();
-    assert_eq!(status.code(), Some(130));
+fn two_calls() -> ChatTranscript {
+    let call = answer().tool_call(0, "a", "current_time", &["{}"]);
+    call.tool_call(1, "b", "current_time", &["{}"]).finish("tool_calls")
 }
 
 /// A tool that asks: two calls, one of which is edited and one refused. The chat goes on with their results.
 #[tokio::test]
 async fn calls_wait_for_the_user_on_a_terminal() {
-    let calls = answer()
-        .tool_call(0, "a", "current_time", &["{}"])
-        .tool_call(1, "b", "current_time", &["{}"])
-        .finish("tool_calls");
-    let server = server([calls, answer().text("So be it.").finish("stop")]).await;
+    let server = server([two_calls(), answer().text("So be it.").finish("stop")]).await;
     let script = [
         ("Ctrl-D", Keys("What time?\r")),
         ("y runs it", Keys("maybe\r")),
@@ -278,14 +252,9 @@ async fn keys_typed_ahead_decide_no_call() {
         ("What time?\r", "y\ry\ry\r", "y\r\ny\r\ny\r\n"),
         ("What time?\r", "e\r{}\r", "{}\r\n"),
     ] {
-        let calls = answer()
-            .tool_call(0, "a", "current_time", &["{}"])
-            .tool_call(1, "b", "current_time", &["{}"])
-            .finish("tool_calls");
         let gate = Gate::new();
-        let replies =
-            [calls, answer().text("So be it.").finish("stop")].map(|answer| Reply::sse(answer.done()));
-        let [first, second] = replies;
+        let answers = [two_calls(), answer().text("So be it.").finish("stop")];
+        let [first, second] = answers.map(|answer| Reply::sse(answer.done()));
         let server = ReplayServer::start([first.gate_head(gate.clone()), second]).await.unwrap();
         let script = [
             ("Ctrl-D", Keys(line)),

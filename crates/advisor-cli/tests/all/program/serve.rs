@@ -65,27 +65,44 @@ impl Server {
         client
     }
 
+    /// Asks it to end, and waits until it takes no further turn.
+    async fn terminate(&self) {
+        self.signal();
+        while !read_to_end(&mut self.send("GET /readyz HTTP/1.1", "").await).await.starts_with("HTTP/1.1 503")
+        {
+        }
+    }
+
+    fn signal(&self) {
+        let id = nix::unistd::Pid::from_raw(self.child.id().unwrap().try_into().unwrap());
+        nix::sys::signal::kill(id, nix::sys::signal::Signal::SIGTERM).unwrap();
+    }
+
     async fn send(&self, head: &str, body: &str) -> TcpStream {
         let mut stream = TcpStream::connect(self.address).await.unwrap();
-        let fields = "host: localhost\r\nconnection: close\r\ncontent-type: application/json";
-        let request = format!("{head} HTTP/1.1\r\n{fields}\r\ncontent-length: {}\r\n\r\n{body}", body.len());
-        stream.write_all(request.as_bytes()).await.unwrap();
+        stream.write_all(request(&format!("{head}\r\nconnection: close"), body).as_bytes()).await.unwrap();
         stream
     }
 
     async fn ask(&self, conversation: &str, message: &str) -> TcpStream {
         let body = json!({"message": message, "conversation": conversation});
-        self.send("POST /api/chat", &body.to_string()).await
+        self.send("POST /api/chat HTTP/1.1", &body.to_string()).await
     }
 
     async fn messages(&self, conversation: &str) -> Vec<Value> {
-        let mut stream = self.send(&format!("GET /api/conversations/{conversation}"), "").await;
+        let mut stream = self.send(&format!("GET /api/conversations/{conversation} HTTP/1.1"), "").await;
         let read = read_to_end(&mut stream).await;
         let (head, body) = read.split_once("\r\n\r\n").unwrap();
         assert!(head.starts_with("HTTP/1.1 200"), "{conversation}: {read}");
         let body: Value = serde_json::from_str(body).unwrap();
         body["messages"].as_array().unwrap().clone()
     }
+}
+
+/// Returns a request with this beginning and JSON.
+fn request(head: &str, body: &str) -> String {
+    let fields = "host: localhost\r\ncontent-type: application/json";
+    format!("{head}\r\n{fields}\r\ncontent-length: {}\r\n\r\n{body}", body.len())
 }
 
 /// Returns the arguments up to the file of memory.
@@ -201,14 +218,12 @@ async fn options_reach_the_server() {
         "--body-limit", "1",
     ];
     let server = Server::start_with(&model, &folder.path().join("c.sqlite"), &options).await;
-    let mut asked = TcpStream::connect(server.address).await.unwrap();
-    let head = "OPTIONS /api/chat HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\norigin: http://localhost:3000\r\n\r\n";
-    asked.write_all(head.as_bytes()).await.unwrap();
-    let allowed = read_to_end(&mut asked).await;
+    let head = "OPTIONS /api/chat HTTP/1.1\r\norigin: http://localhost:3000";
+    let allowed = read_to_end(&mut server.send(head, "").await).await;
     assert!(allowed.contains("access-control-allow-origin: http://localhost:3000"), "{allowed}");
     // One byte more than the limit.
     let large = " ".repeat((1 << 20) + 1);
-    let refused = read_to_end(&mut server.send("POST /v1/chat/completions", &large).await).await;
+    let refused = read_to_end(&mut server.send("POST /v1/chat/completions HTTP/1.1", &large).await).await;
     assert!(refused.starts_with("HTTP/1.1 413"), "{refused}");
     let file = folder.path().join("other.sqlite");
     let arguments = ["serve", "--allow-origin", "*", "--memory", file.to_str().unwrap()];
@@ -228,10 +243,7 @@ async fn sigterm_lets_the_turn_end() {
     let mut server = Server::start(&model, &folder.path().join("c.sqlite")).await;
     let mut client = server.ask("c1", "How late is it?").await;
     read_until(&mut client, "It is ").await;
-    let id = nix::unistd::Pid::from_raw(server.child.id().unwrap().try_into().unwrap());
-    nix::sys::signal::kill(id, nix::sys::signal::Signal::SIGTERM).unwrap();
-    // It takes no further turn, and has not ended.
-    while !read_to_end(&mut server.send("GET /readyz", "").await).await.starts_with("HTTP/1.1 503") {}
+    server.terminate().await;
     gate.release();
     read_until(&mut client, "[DONE]").await;
     let status = timeout(LIMIT, server.child.wait()).await.unwrap().unwrap();
@@ -247,10 +259,8 @@ async fn second_signal_stops_the_turn() {
     let mut server = Server::start(&model, &file).await;
     let mut client = server.ask("c1", "How late is it?").await;
     read_until(&mut client, "It is ").await;
-    let id = nix::unistd::Pid::from_raw(server.child.id().unwrap().try_into().unwrap());
-    nix::sys::signal::kill(id, nix::sys::signal::Signal::SIGTERM).unwrap();
-    while !read_to_end(&mut server.send("GET /readyz", "").await).await.starts_with("HTTP/1.1 503") {}
-    nix::sys::signal::kill(id, nix::sys::signal::Signal::SIGTERM).unwrap();
+    server.terminate().await;
+    server.signal();
     // The first signal alone gives the turn 10 seconds.
     let status = timeout(Duration::from_secs(8), server.child.wait()).await.unwrap().unwrap();
     assert_eq!(status.code(), Some(0), "{status}");
@@ -275,10 +285,7 @@ async fn comment_in_the_file_of_tokens_opens_nothing() {
         [("the-secret-of-ann", "200"), ("comment line", "401"), ("comment", "401"), ("and another", "401")]
     {
         let head = format!("GET /api/conversations HTTP/1.1\r\nauthorization: Bearer {token}");
-        let request = format!("{head}\r\nhost: localhost\r\nconnection: close\r\n\r\n");
-        let mut stream = TcpStream::connect(server.address).await.unwrap();
-        stream.write_all(request.as_bytes()).await.unwrap();
-        let answer = read_to_end(&mut stream).await;
+        let answer = read_to_end(&mut server.send(&head, "").await).await;
         assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{token}: {answer}");
     }
     let file = folder.path().join("other.sqlite");
@@ -331,8 +338,6 @@ async fn idle_connections_leave_files_for_a_turn() {
         read_until(client, "alive").await;
     }
     let body = json!({"message": "Hi", "conversation": "c1"}).to_string();
-    let head = "POST /api/chat HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json";
-    let request = format!("{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len());
-    first.write_all(request.as_bytes()).await.unwrap();
+    first.write_all(request("POST /api/chat HTTP/1.1", &body).as_bytes()).await.unwrap();
     read_until(&mut first, "Here.").await;
 }

@@ -1,26 +1,15 @@
 //! Tests of content in traces: none unless asked for, and then only on model calls.
 
-use crate::support::{CONTENT, client, install, install_layer, model, run};
+use crate::support::{CONTENT, client, model, run, spans_of, spans_with};
 use advisor_core::ChatModel;
-use advisor_otel::{GenAiExporter, RecordContent};
-use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider, SpanData};
+use advisor_otel::RecordContent;
+use opentelemetry_sdk::trace::{SdkTracerProvider, SpanData};
 use serde_json::{Value, json};
 use tracing_subscriber::Layer;
 use tracing_subscriber::filter::filter_fn;
 
-fn tracers(exported: &InMemorySpanExporter) -> SdkTracerProvider {
-    let exporter = GenAiExporter::new(exported.clone());
-    SdkTracerProvider::builder().with_simple_exporter(exporter).build()
-}
-
 async fn spans(model: impl ChatModel) -> Vec<SpanData> {
-    let exported = InMemorySpanExporter::default();
-    // Its shutdown empties the exporter.
-    let tracers = tracers(&exported);
-    let installed = install(&tracers);
-    run(&client(model)).await;
-    drop(installed);
-    let spans = exported.get_finished_spans().unwrap();
+    let spans = spans_of(run(&client(model))).await;
     assert_eq!(spans.len(), 10);
     spans
 }
@@ -66,14 +55,9 @@ async fn content_is_messages_of_request_and_answer() {
 /// If nobody listens to model calls, the content does not go to the span around them.
 #[tokio::test]
 async fn law_r3_content_goes_to_no_other_span() {
-    let exported = InMemorySpanExporter::default();
-    let tracers = tracers(&exported);
     let without_calls = filter_fn(|metadata| metadata.name() != "model_call");
-    let layer = without_calls.and_then(advisor_otel::layer(&tracers));
-    let installed = install_layer(layer);
-    run(&client(RecordContent::new(model()))).await;
-    drop(installed);
-    let spans = exported.get_finished_spans().unwrap();
+    let layer = |tracers: &SdkTracerProvider| without_calls.and_then(advisor_otel::layer(tracers)).boxed();
+    let spans = spans_with(layer, run(&client(RecordContent::new(model())))).await;
     assert_eq!(spans.len(), 7, "{spans:?}");
     assert!(!format!("{spans:?}").contains(CONTENT), "{spans:?}");
 }

@@ -2,24 +2,12 @@
 
 use std::fmt::Write;
 
-use crate::support::{CONTENT, Grok, assert_golden, client, install, model, run};
+use crate::support::{CONTENT, Grok, assert_golden, client, model, run, spans_of};
 use advisor_core::{AdvisorChain, ChatRequest, Error, ErrorKind, Phase, from_fn};
-use advisor_otel::GenAiExporter;
 use advisor_testkit::{Answer, ScriptedModel};
 use opentelemetry::trace::Status;
 use opentelemetry::{KeyValue, Value};
-use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider, SpanData};
-
-/// Runs the turn and returns its spans, in the order in which they ended.
-async fn spans() -> Vec<SpanData> {
-    let exported = InMemorySpanExporter::default();
-    let exporter = GenAiExporter::new(exported.clone());
-    let provider = SdkTracerProvider::builder().with_simple_exporter(exporter).build();
-    let installed = install(&provider);
-    run(&client(model())).await;
-    drop(installed);
-    exported.get_finished_spans().unwrap()
-}
+use opentelemetry_sdk::trace::SpanData;
 
 /// Writes the spans without ids and times.
 fn written(spans: &[SpanData]) -> String {
@@ -49,16 +37,12 @@ fn attribute(attribute: &KeyValue) -> String {
 
 #[tokio::test]
 async fn spans_have_names_of_the_conventions() {
-    assert_golden("spans.txt", &written(&spans().await));
+    assert_golden("spans.txt", &written(&spans_of(run(&client(model()))).await));
 }
 
 /// A repeated call of a round has the next number; the round keeps its own.
 #[tokio::test]
 async fn numbers_of_rounds_and_of_model_calls_are_apart() {
-    let exported = InMemorySpanExporter::default();
-    let exporter = GenAiExporter::new(exported.clone());
-    let provider = SdkTracerProvider::builder().with_simple_exporter(exporter).build();
-    let installed = install(&provider);
     let twice = from_fn("twice", |request: ChatRequest, next: AdvisorChain| async move {
         next.next_call(request.clone()).await?;
         next.next_stream(request).await
@@ -67,13 +51,11 @@ async fn numbers_of_rounds_and_of_model_calls_are_apart() {
     let answers = [call(), call(), Answer::from_text("a"), Answer::from_text("b")];
     let client = client(Grok(ScriptedModel::new(answers))).to_builder();
     let client = client.advisor_in(Phase::ModelCall, twice).build().unwrap();
-    client.prompt().user(CONTENT).call().await.unwrap();
-    drop(installed);
+    let spans = spans_of(async { client.prompt().user(CONTENT).call().await.unwrap() }).await;
     let number = |span: &SpanData, name| {
         let known = span.attributes.iter().find(|attribute| attribute.key.as_str() == name)?;
         Some(format!("{} {}", span.name, known.value))
     };
-    let spans = exported.get_finished_spans().unwrap();
     let numbers = |name| spans.iter().filter_map(|span| number(span, name)).collect::<Vec<_>>();
     let calls = ["chat grok-9 1", "chat grok-9 2", "chat grok-9 3", "chat grok-9 4"];
     assert_eq!(numbers("advisor.model_call"), calls);
@@ -81,14 +63,8 @@ async fn numbers_of_rounds_and_of_model_calls_are_apart() {
 }
 
 #[tokio::test]
-async fn law_r3_exported_spans_have_no_content() {
-    let spans = spans().await;
-    assert!(!format!("{spans:?}").contains(CONTENT), "{spans:?}");
-}
-
-#[tokio::test]
 async fn law_o7_exported_spans_end_in_order_of_the_turn() {
-    let spans = spans().await;
+    let spans = spans_of(run(&client(model()))).await;
     let names: Vec<_> = spans.iter().map(|span| &*span.name).collect();
     let round = ["chat grok-9", "round"];
     let mut expected = round.to_vec();
@@ -103,15 +79,9 @@ async fn law_o7_exported_spans_end_in_order_of_the_turn() {
 
 #[tokio::test]
 async fn law_r3_failed_turn_has_kind_of_error_and_no_text() {
-    let exported = InMemorySpanExporter::default();
-    let exporter = GenAiExporter::new(exported.clone());
-    let provider = SdkTracerProvider::builder().with_simple_exporter(exporter).build();
-    let installed = install(&provider);
     let refused = Answer::refused(Error::new(ErrorKind::Authentication, CONTENT));
     let client = client(Grok(ScriptedModel::new([refused])));
-    client.prompt().user(CONTENT).call().await.unwrap_err();
-    drop(installed);
-    let spans = exported.get_finished_spans().unwrap();
+    let spans = spans_of(async { client.prompt().user(CONTENT).call().await.unwrap_err() }).await;
     assert!(!format!("{spans:?}").contains(CONTENT), "{spans:?}");
     let failed = |span: &SpanData| {
         let kind = span.attributes.iter().find(|attribute| attribute.key.as_str() == "error.type")?;
@@ -125,13 +95,9 @@ async fn law_r3_failed_turn_has_kind_of_error_and_no_text() {
 /// A span of the application that happens to have the name of one of ours.
 #[tokio::test]
 async fn spans_of_others_stay_as_they_are() {
-    let exported = InMemorySpanExporter::default();
-    let exporter = GenAiExporter::new(exported.clone());
-    let provider = SdkTracerProvider::builder().with_simple_exporter(exporter).build();
-    let installed = install(&provider);
-    tracing::info_span!("turn", gen_ai.provider.name = "xai", turn.id = 7).in_scope(|| ());
-    drop(installed);
-    let span = exported.get_finished_spans().unwrap().pop().unwrap();
+    let named =
+        async { tracing::info_span!("turn", gen_ai.provider.name = "xai", turn.id = 7).in_scope(|| ()) };
+    let span = spans_of(named).await.pop().unwrap();
     assert_eq!(&*span.name, "turn");
     let names: Vec<_> = span.attributes.iter().map(|attribute| attribute.key.as_str()).collect();
     assert_eq!(names, ["gen_ai.provider.name", "turn.id"]);
@@ -140,30 +106,24 @@ async fn spans_of_others_stay_as_they_are() {
 /// Spans of HTTP clients would cause further telemetry when it is sent.
 #[tokio::test]
 async fn spans_of_senders_are_left_out() {
-    let exported = InMemorySpanExporter::default();
-    let provider = SdkTracerProvider::builder().with_simple_exporter(exported.clone()).build();
-    let installed = install(&provider);
-    tracing::info_span!(target: "hyper", "a").in_scope(|| ());
-    tracing::info_span!(target: "hyper_util::client", "b").in_scope(|| ());
-    tracing::info_span!(target: "h2o", "c").in_scope(|| ());
-    tracing::debug_span!("d").in_scope(|| ());
-    drop(installed);
-    let spans = exported.get_finished_spans().unwrap();
+    let spans = spans_of(async {
+        tracing::info_span!(target: "hyper", "a").in_scope(|| ());
+        tracing::info_span!(target: "hyper_util::client", "b").in_scope(|| ());
+        tracing::info_span!(target: "h2o", "c").in_scope(|| ());
+        tracing::debug_span!("d").in_scope(|| ());
+    });
+    let spans = spans.await;
     assert_eq!(spans.iter().map(|span| &*span.name).collect::<Vec<_>>(), ["c"]);
 }
 
 /// Events within a span may have texts of errors, and messages of the servers that an advisor asks.
 #[tokio::test]
 async fn law_r3_events_are_not_exported() {
-    let exported = InMemorySpanExporter::default();
-    let provider = SdkTracerProvider::builder().with_simple_exporter(exported.clone()).build();
-    let installed = install(&provider);
-    tracing::info_span!("turn").in_scope(|| {
+    let events = || {
         tracing::warn!(error = CONTENT, "an advisor failed");
         tracing::info!(target: "rmcp::service", notification = CONTENT, "received notification");
-    });
-    drop(installed);
-    let spans = exported.get_finished_spans().unwrap();
+    };
+    let spans = spans_of(async { tracing::info_span!("turn").in_scope(events) }).await;
     assert_eq!(spans.len(), 1);
     assert!(!format!("{spans:?}").contains(CONTENT), "{spans:?}");
 }

@@ -6,8 +6,9 @@ use advisor_core::{
     ChatClient, ChatModel, ChatOptions, ChatRequest, ChunkStream, Delta, FinishReason, Result,
     ToolDefinition, Usage, async_trait,
 };
+use advisor_otel::GenAiExporter;
 use advisor_testkit::{Answer, ScriptedModel};
-use opentelemetry_sdk::trace::SdkTracerProvider;
+use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider, SpanData};
 use serde_json::json;
 use tool_call_advisor::{FnTool, ToolCallAdvisor};
 use tracing::subscriber::DefaultGuard;
@@ -82,6 +83,26 @@ pub(crate) fn client(model: impl ChatModel) -> ChatClient {
 pub(crate) async fn run(client: &ChatClient) {
     let answer = client.prompt().user(CONTENT).conversation("c").turn("t").call().await.unwrap();
     assert_eq!(answer.text(), format!("{CONTENT} it is."));
+}
+
+/// Returns the spans of this work, in the order in which they ended.
+pub(crate) async fn spans_of(work: impl Future) -> Vec<SpanData> {
+    spans_with(|provider| advisor_otel::layer(provider).boxed(), work).await
+}
+
+/// The same, where this layer listens.
+pub(crate) async fn spans_with(
+    layer: impl FnOnce(&SdkTracerProvider) -> Box<dyn Layer<Registry> + Send + Sync>,
+    work: impl Future,
+) -> Vec<SpanData> {
+    let exported = InMemorySpanExporter::default();
+    let exporter = GenAiExporter::new(exported.clone());
+    // Its shutdown empties the exporter.
+    let provider = SdkTracerProvider::builder().with_simple_exporter(exporter).build();
+    let installed = install_layer(layer(&provider));
+    work.await;
+    drop(installed);
+    exported.get_finished_spans().unwrap()
 }
 
 /// Installs the layer of `provider` on this thread until the guard is dropped. A callsite asks only the subscribers

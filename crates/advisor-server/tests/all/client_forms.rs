@@ -55,6 +55,12 @@ async fn body_of_another_form_is_told_in_plain_words() {
         ),
         ("/v1/responses", json!({"input": 5}), "`input`: it is a text, or a list of messages"),
         ("/v1/responses", json!({}), "`input` is missing"),
+        ("/v1/responses", Value::Null, "the body is null, and not an object"),
+        (
+            "/v1/messages",
+            json!({"messages": [], "stream": 5}),
+            "a setting is a number, and not true or false",
+        ),
         ("/v1/responses", json!({"prompt": {"id": "p1"}}), "`prompt` is not supported"),
     ] {
         let message = message_of(path, &body, StatusCode::BAD_REQUEST).await;

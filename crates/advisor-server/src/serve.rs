@@ -210,15 +210,6 @@ mod tests {
     const TIMEOUT: Duration = Duration::from_secs(5);
 
     #[tokio::test(start_paused = true)]
-    async fn write_without_progress_fails() {
-        let (ours, _theirs) = duplex(8);
-        let mut writer = WriteTimeout::new(ours, TIMEOUT);
-        let since = Instant::now();
-        let error = writer.write_all(&[0; 9]).await.unwrap_err();
-        assert_eq!((error.kind(), since.elapsed()), (io::ErrorKind::TimedOut, TIMEOUT));
-    }
-
-    #[tokio::test(start_paused = true)]
     async fn slow_reader_with_progress_gets_everything() {
         let (ours, mut theirs) = duplex(8);
         let mut writer = WriteTimeout::new(ours, TIMEOUT);
@@ -227,19 +218,13 @@ mod tests {
             drop(writer);
         };
         let reading = async {
-            let mut read = Vec::new();
-            let mut byte = [0; 1];
-            loop {
+            for _ in 0..108 {
                 sleep(TIMEOUT - Duration::from_secs(1)).await;
-                match theirs.read(&mut byte).await.unwrap() {
-                    0 => return read,
-                    _ => read.push(byte[0]),
-                }
+                assert_eq!(theirs.read_u8().await.unwrap(), 7);
             }
         };
         let since = Instant::now();
-        let ((), read) = tokio::join!(writing, reading);
-        assert_eq!(read, [7; 108]);
+        tokio::join!(writing, reading);
         assert!(since.elapsed() > 80 * TIMEOUT, "the whole took longer than one time");
     }
 

@@ -6,7 +6,7 @@ use axum::http::{HeaderValue, Request, StatusCode};
 use serde_json::json;
 
 use crate::disconnects::bodies;
-use crate::setting::{Setting, json_of, post, refused, setting, text, until, with_tokens};
+use crate::setting::{Setting, json_of, post, refused, rest_of, setting, text, until, with_tokens};
 
 /// Anthropic's clients send their key in a header of its name.
 #[tokio::test]
@@ -87,7 +87,7 @@ async fn more_turns_than_allowed_are_refused() {
     assert_eq!(second.headers()["retry-after"], "1");
     assert_eq!(refused(second, StatusCode::TOO_MANY_REQUESTS).await, "too_many_turns");
     gate.release();
-    drop(axum::body::to_bytes(Body::from_stream(first), usize::MAX).await);
+    rest_of(first).await;
     text(setting.post("/api/chat", &json!({"message": "Two?"})).await).await;
 }
 

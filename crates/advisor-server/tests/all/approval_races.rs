@@ -11,7 +11,7 @@ use tool_call_advisor::FnTool;
 
 use crate::approvals::{definition, paying, pays};
 use crate::protocol_approvals::{self, approved, approved_response};
-use crate::setting::{Setting, json_of, post, text};
+use crate::setting::{Setting, json_of, text};
 use crate::ui_approvals::{answered, continued};
 use crate::ui_history::field;
 
@@ -45,13 +45,12 @@ impl SlowTill {
         (path, key): (&'static str, Option<&'static str>),
         body: &Value,
     ) -> tokio::task::JoinHandle<(StatusCode, String)> {
-        let (setting, body) = (Arc::clone(&self.setting), body.to_string());
+        let (setting, body) = (Arc::clone(&self.setting), body.clone());
         tokio::spawn(async move {
-            let mut request = post(path);
-            if let Some(key) = key {
-                request = request.header("idempotency-key", key);
-            }
-            let response = setting.send(request.body(body.into()).unwrap()).await;
+            let response = match key {
+                Some(key) => setting.post_as(key, path, &body).await,
+                None => setting.post(path, &body).await,
+            };
             (response.status(), text(response).await)
         })
     }

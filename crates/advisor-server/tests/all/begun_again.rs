@@ -10,12 +10,13 @@ use advisor_core::{
 use advisor_server::ChatServer;
 use advisor_testkit::{Answer, ScriptedModel};
 use axum::body::Body;
-use axum::http::{Response, StatusCode};
+use axum::http::StatusCode;
 use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use crate::relay::in_memory::InMemoryRelay;
+use crate::retries::is_repeated;
 use crate::setting::{Setting, json_of, post, setting, text};
 
 /// Returns the same process twice, or two over a relay.
@@ -143,7 +144,7 @@ async fn invited_retry_begins_the_turn_again() {
                     request.header("x-conversation-id", conversation).body(asking()).unwrap()
                 };
                 let failed = first.send(ask()).await;
-                assert!(invites_a_retry(&failed), "{path} {kind:?}");
+                assert!(is_repeated(&failed), "{path} {kind:?}");
                 assert_eq!(failed.headers().contains_key("retry-after"), kind == limited, "{path}");
                 sleep(Duration::from_millis(200)).await;
                 for setting in [&second, &first] {
@@ -160,22 +161,6 @@ async fn invited_retry_begins_the_turn_again() {
 
 fn asking() -> Body {
     json!({"messages": [{"role": "user", "content": "Hi"}], "input": "Hi"}).to_string().into()
-}
-
-fn invites_a_retry(response: &Response<Body>) -> bool {
-    let by_status = matches!(response.status().as_u16(), 408 | 409 | 429 | 500..);
-    by_status && response.headers().get("x-should-retry").is_none_or(|value| value != "false")
-}
-
-/// A failure that shows something invites no retry, by no header.
-#[tokio::test]
-async fn failure_after_a_part_of_the_answer_invites_no_retry() {
-    let limited = ErrorKind::RateLimited { retry_after: Some(Duration::from_secs(1)) };
-    let setting = setting([Answer::new().text("It is").error(Error::new(limited, "canary"))]);
-    let body = json!({"messages": [{"role": "user", "content": "Hi"}], "user": "c1"});
-    let failed = setting.post("/v1/chat/completions", &body).await;
-    assert_eq!(failed.status(), StatusCode::TOO_MANY_REQUESTS);
-    assert!(!invites_a_retry(&failed) && !failed.headers().contains_key("retry-after"));
 }
 
 /// An edit that has failed is sent again as a further turn. While it runs, or has an answer, it is the same turn.

@@ -1,13 +1,17 @@
 //! Clients that disconnect in the middle of an answer, and clients that read the same turn.
 
+use std::time::Duration;
+
+use advisor_core::{Delta, ToolCallDelta};
 use advisor_testkit::{Answer, Gate};
 use axum::body::Body;
 use axum::http::StatusCode;
 use futures::future::{Either, select};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
+use tokio::time::{sleep, timeout};
 
-use crate::setting::{LIMIT, post, refused, setting, text, until};
+use crate::setting::{LIMIT, post, post_in, refused, rest_of, setting, text, until};
 
 /// A request of each route that begins a turn of conversation `c1`. The first two can resume.
 pub(crate) fn bodies() -> [(&'static str, Value); 7] {
@@ -52,7 +56,7 @@ async fn disconnect_stops_a_turn_that_nobody_can_join() {
         let setting = setting([Answer::new().text("It is").wait(waiting), Answer::from_text("Here.")]);
         let (_, rest) = until(setting.post(path, body).await, "It is").await;
         drop(rest);
-        tokio::time::timeout(LIMIT, dropped).await.unwrap().unwrap();
+        timeout(LIMIT, dropped).await.unwrap().unwrap();
         // The next turn of the conversation waits for no other.
         let next = json!({"message": "And now?", "conversation": "c1"});
         assert!(text(setting.post("/api/chat", &next).await).await.contains("Here."), "{path}");
@@ -69,10 +73,8 @@ async fn disconnect_stops_a_turn_that_another_client_reads() {
         let (_, rest) = until(setting.post(path, body).await, "It is").await;
         let (_, other) = until(setting.get("/api/conversations/c1/stream").await, "It is").await;
         drop(rest);
-        tokio::time::timeout(LIMIT, dropped).await.expect(path).unwrap();
-        let end = axum::body::to_bytes(Body::from_stream(other), usize::MAX);
-        let end = tokio::time::timeout(LIMIT, end).await.unwrap().unwrap();
-        assert!(std::str::from_utf8(&end).unwrap().contains("cancelled"), "{path}");
+        timeout(LIMIT, dropped).await.expect(path).unwrap();
+        assert!(rest_of(other).await.contains("cancelled"), "{path}");
     }
 }
 
@@ -107,7 +109,7 @@ async fn disconnect_stops_a_turn_on_request() {
             drop(rest);
             if wanted == "stop" {
                 // The gate is closed, so only the end of the turn drops the guard.
-                tokio::time::timeout(LIMIT, dropped).await.unwrap().unwrap();
+                timeout(LIMIT, dropped).await.unwrap().unwrap();
                 let next = json!({"message": "And now?", "conversation": "c1"});
                 assert!(text(setting.post("/api/chat", &next).await).await.contains("Here."), "{path}");
                 continue;
@@ -131,7 +133,7 @@ async fn early_disconnect_leaves_a_turn_that_can_be_joined() {
         let gate = Gate::new();
         let setting = setting([Answer::new().gate(&gate).text("It is sunny.").done()]);
         let asked = Box::pin(setting.post(path, body));
-        let reached = tokio::time::timeout(LIMIT, gate.reached());
+        let reached = timeout(LIMIT, gate.reached());
         let Either::Right((reached, asked)) = select(asked, Box::pin(reached)).await else {
             panic!("{path} answers before the model does");
         };
@@ -148,12 +150,10 @@ async fn second_client_reads_the_same_events() {
     let gate = Gate::new();
     let setting = setting([Answer::new().text("It is ").gate(&gate).text("sunny.").done()]);
     let (path, body) = &bodies()[0];
-    let (mut shown, first) = until(setting.post(path, body).await, "It is ").await;
+    let (shown, first) = until(setting.post(path, body).await, "It is ").await;
     let second = setting.get("/api/conversations/c1/stream").await;
     gate.release();
-    let rest = axum::body::to_bytes(Body::from_stream(first), usize::MAX);
-    shown.push_str(std::str::from_utf8(&tokio::time::timeout(LIMIT, rest).await.unwrap().unwrap()).unwrap());
-    assert_eq!(text(second).await, shown);
+    assert_eq!(text(second).await, shown + &rest_of(first).await);
     assert_eq!(setting.model.calls(), 1);
 }
 
@@ -171,4 +171,57 @@ async fn ui_client_joins_from_the_beginning() {
     assert!(joined.starts_with(&shown), "{joined} does not begin with {shown}");
     assert!(joined.contains("sunny."), "{joined}");
     assert_eq!(setting.get("/api/ui/c1/stream").await.status(), StatusCode::NO_CONTENT);
+}
+
+/// Returns an answer that writes the arguments of a call for half a minute, a piece each 250 milliseconds.
+fn slow_call() -> Answer {
+    let head = Delta::tool_call(ToolCallDelta::start(0, "c1", "weather"));
+    let piece = || Delta::tool_call(ToolCallDelta::arguments(0, " "));
+    let pause = || async { sleep(Duration::from_millis(250)).await };
+    let begun = Answer::new().text("It is").delta(head);
+    (0..120).fold(begun, |answer, _| answer.wait(pause()).delta(piece()))
+}
+
+/// Returns what keeps a connection of this route open. Some routes show the arguments of a call as they arrive.
+fn keep_alive(path: &str) -> Option<&'static str> {
+    match path {
+        "/api/ui" | "/api/ag-ui" | "/api/chunks" => None,
+        "/v1/messages" => Some("event: ping\ndata: {\"type\":\"ping\"}\n\n"),
+        _ => Some(": keep-alive\n\n"),
+    }
+}
+
+/// A model that writes a long call is not silent, but a client that is not shown the call would be.
+#[tokio::test(start_paused = true)]
+async fn chunks_without_events_do_not_delay_keep_alives() {
+    for (path, body) in bodies() {
+        let Some(alive) = keep_alive(path) else { continue };
+        let response = setting([slow_call()]).post(path, &body).await;
+        let read = timeout(Duration::from_secs(20), until(response, &alive.repeat(3))).await;
+        assert!(read.is_ok(), "{path} is silent");
+    }
+}
+
+/// The server has stopped the turn because of its client, so this client gets an answer when it tries again.
+#[tokio::test]
+async fn turn_runs_again_after_a_disconnect_has_stopped_it() {
+    for (path, body) in &bodies() {
+        let answers = [Answer::new().text("It is").hang(), Answer::from_text("It is sunny.")];
+        let setting = setting(answers);
+        // The turn stops if its client disconnects.
+        let named = || {
+            let request =
+                post_in(path, body).header("idempotency-key", "t1").header("x-on-disconnect", "stop");
+            request.body(Body::from(body.to_string())).unwrap()
+        };
+        let (_, rest) = until(setting.send(named()).await, "It is").await;
+        drop(rest);
+        let again = text(setting.send(named()).await).await;
+        assert!(again.contains("It is sunny.") && !again.contains("cancelled"), "{path}: {again}");
+        // Now there is an answer, which is repeated.
+        let third = text(setting.send(named()).await).await;
+        assert!(third.contains("It is sunny."), "{path}: {third}");
+        assert_eq!(setting.model.calls(), 2, "{path}");
+        assert_eq!(setting.texts().await, ["Hi", "It is sunny."], "{path}");
+    }
 }

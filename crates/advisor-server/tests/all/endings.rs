@@ -2,12 +2,10 @@
 
 use advisor_core::{FinishReason, ToolDefinition};
 use advisor_testkit::Answer;
-use axum::body::Body;
-use axum::response::Response;
 use serde_json::json;
 use tool_call_advisor::ClientSideTool;
 
-use crate::setting::{Setting, chain, json_of, setting, text, until};
+use crate::setting::{Setting, chain, json_of, rest_of, setting, until};
 
 /// A server whose chain has a tool `ask_user`, which the client runs, and whose model ends for this reason.
 fn ending(reason: &FinishReason) -> Setting {
@@ -52,7 +50,7 @@ async fn stopped_turn_is_no_failure_on_the_page() {
         let asking = json!({"message": "How is it?", "conversation": "c1"});
         let (_, body) = until(setting.post(path, &asking).await, "It is").await;
         setting.stop().await;
-        let rest = text(Response::new(Body::from_stream(body))).await;
+        let rest = rest_of(body).await;
         assert!(rest.contains(end), "{path}: {rest}");
     }
 }

@@ -2,10 +2,11 @@
 
 use advisor_testkit::Answer;
 use axum::body::Body;
-use axum::http::{Request, StatusCode};
-use serde_json::{Value, json};
+use axum::http::{Method, Request, StatusCode};
+use serde_json::json;
 
-use crate::setting::{json_of, post, refused, setting, text, texts_of};
+use crate::disconnects::bodies;
+use crate::setting::{json_of, post, refused, setting, text, texts_of, told};
 
 /// Percent-encodes every byte.
 fn encoded(id: &str) -> String {
@@ -59,14 +60,14 @@ async fn paths_are_not_resolved() {
 async fn ids_that_no_store_takes_are_refused() {
     let setting = setting([]);
     for id in ["a\0b".to_owned(), "\0".into(), "x".repeat(513), "ä".repeat(257), "x".repeat(50_000)] {
-        let bodies = [
-            ("/api/chat", json!({"message": "Hi", "conversation": id})),
-            ("/api/chunks", json!({"message": "Hi", "conversation": id})),
-            ("/api/ui", json!({"id": id, "messages": [user()]})),
-            ("/api/ag-ui", json!({"threadId": id, "runId": "r1", "messages": [user()]})),
-            ("/v1/responses", json!({"input": "Hi", "conversation": id})),
-        ];
-        for (path, body) in bodies {
+        for (path, mut body) in bodies() {
+            // Elsewhere, the id is a header.
+            let Some(field) =
+                ["conversation", "id", "threadId"].into_iter().find(|field| body.get(field).is_some())
+            else {
+                continue;
+            };
+            body[field] = json!(id);
             let code = refused(setting.post(path, &body).await, StatusCode::BAD_REQUEST).await;
             assert_eq!(code, "invalid_request", "{path}");
         }
@@ -86,15 +87,42 @@ async fn ids_that_no_store_takes_are_refused() {
     assert_eq!(setting.model.calls(), 0);
 }
 
-fn user() -> Value {
-    json!({"id": "u1", "role": "user", "content": "Hi", "parts": [{"type": "text", "text": "Hi"}]})
-}
-
 #[tokio::test]
 async fn invalid_escapes_are_refused() {
     let setting = setting([]);
     for id in ["%ff", "%c3%28"] {
         let request = Request::get(format!("/api/conversations/{id}")).body(Body::empty()).unwrap();
         refused(setting.send(request).await, StatusCode::BAD_REQUEST).await;
+    }
+}
+
+/// Returns the headers of a route that have an id.
+fn headers_of(path: &str) -> &'static [&'static str] {
+    match path {
+        "/api/chat" | "/api/chunks" => &["idempotency-key"],
+        "/api/ui" | "/api/ag-ui" => &[],
+        _ => &["idempotency-key", "x-conversation-id"],
+    }
+}
+
+/// An ignored id would begin another conversation, run a turn twice, or send all events again.
+#[tokio::test]
+async fn ids_in_headers_are_refused_if_not_ascii() {
+    let stream = "/api/conversations/c1/stream";
+    let joining = ["last-event-id", "x-turn-id"].map(|name| (Method::GET, stream, name, String::new()));
+    let asking = bodies().into_iter().flat_map(|(path, body)| {
+        headers_of(path).iter().map(move |name| (Method::POST, path, *name, body.to_string()))
+    });
+    for (method, path, name, body) in asking.chain(joining) {
+        // `Zürich` in Latin-1 and in UTF-8.
+        for odd in [b"Z\xfcrich", "Zürich".as_bytes()] {
+            let setting = setting([Answer::from_text("Hi.")]);
+            let request = Request::builder().method(method.clone()).uri(path);
+            let request = request.header("content-type", "application/json").header(name, odd);
+            let response = setting.send(request.body(Body::from(body.clone())).unwrap()).await;
+            let message = told(response, StatusCode::BAD_REQUEST).await;
+            assert!(message.contains(&format!("`{name}`")), "{path}: {message}");
+            assert_eq!(setting.model.calls(), 0, "{path} {name}");
+        }
     }
 }

@@ -2,7 +2,6 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
 
 mod access;
-mod anthropic_errors;
 mod application;
 mod approval_races;
 mod approvals;
@@ -21,13 +20,11 @@ mod finished;
 mod health;
 mod ids;
 mod inspector;
-mod keep_alives;
 mod large_pages;
 mod long_conversations;
 mod markup;
 mod media;
 mod missing_values;
-mod odd_headers;
 mod open_connections;
 mod openapi;
 mod origins;
@@ -42,7 +39,6 @@ mod repeated_calls;
 mod repeated_without_id;
 mod request_ids;
 mod responses;
-mod result_lists;
 mod results;
 mod retries;
 mod setting;
@@ -50,7 +46,6 @@ mod settings;
 mod shutdown;
 mod slow_clients;
 mod tenants;
-mod tried_again;
 mod ui_approvals;
 mod ui_history;
 mod unknown_fields;

@@ -80,7 +80,7 @@ async fn empty_message_beside_another_is_left_out() {
     let messages = [said(json!("")), said(json!("Hi")), said(json!([])), said(json!(" "))];
     text(setting.post("/v1/chat/completions", &json!({"messages": messages, "user": "c1"})).await).await;
     assert_eq!(sent(&setting), ["Hi"]);
-    let read = json_of(setting.get("/api/conversations/c1").await).await;
+    let read = setting.read().await;
     assert_eq!(read["messages"].as_array().unwrap().len(), 2, "{read}");
 }
 

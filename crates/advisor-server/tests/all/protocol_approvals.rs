@@ -165,13 +165,9 @@ async fn decisions_of_responses_are_sent_again_after_a_restart() {
     let asking = json!({"model": "chain", "input": "Pay.", "conversation": "c1"});
     let first = json_of(till.setting.post("/v1/responses", &asking).await).await;
     let body = json!({"previous_response_id": first["id"], "input": approved_response(&first)});
-    let request = || {
-        let request = post("/v1/responses").header("idempotency-key", "d1");
-        request.body(body.to_string().into()).unwrap()
-    };
-    assert!(text(till.setting.send(request()).await).await.contains("Done."));
-    let again = till.restarted();
-    assert!(text(again.setting.send(request()).await).await.contains("Done."));
+    for till in [&till, &till.restarted()] {
+        assert!(text(till.setting.post_as("d1", "/v1/responses", &body).await).await.contains("Done."));
+    }
     assert_eq!((till.paid.load(Ordering::SeqCst), till.setting.model.prompts().len()), (2, 2));
 }
 

@@ -1,14 +1,10 @@
 //! Turns that wait for another one of their conversation.
 
 use advisor_testkit::{Answer, Gate, ScriptedModel};
-use axum::body::Body;
-use axum::http::{Method, Request, StatusCode};
 use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore, OnBusy};
-use futures::StreamExt;
 use serde_json::json;
-use tokio::time::timeout;
 
-use crate::setting::{LIMIT, Setting, chain_over, text, until};
+use crate::setting::{Setting, chain_over, rest_of, text, until};
 
 /// Returns a server whose turns wait for one another, and the streams of two turns: one answers, and one waits for it.
 async fn two_turns(answer: Answer) -> (Setting, Vec<axum::body::BodyDataStream>) {
@@ -21,23 +17,20 @@ async fn two_turns(answer: Answer) -> (Setting, Vec<axum::body::BodyDataStream>)
     (setting, vec![first, second])
 }
 
-fn request(method: Method, path: &str) -> Request<Body> {
-    Request::builder().method(method).uri(path).body(Body::empty()).unwrap()
-}
-
 #[tokio::test(start_paused = true)]
 async fn law_k2_stop_and_delete_end_waiting_turns_too() {
-    let stop = (Method::POST, "/api/conversations/c1/stop");
-    for (method, path) in [stop, (Method::DELETE, "/api/conversations/c1")] {
+    for is_stop in [true, false] {
         let (setting, streams) = two_turns(Answer::new().text("It is").hang()).await;
-        let stopped = setting.send(request(method, path)).await;
-        assert_eq!(stopped.status(), StatusCode::NO_CONTENT, "{path}");
-        for stream in streams {
-            let events: Vec<_> = timeout(LIMIT, stream.map(Result::unwrap).collect()).await.unwrap();
-            let events = String::from_utf8(events.concat()).unwrap();
-            assert!(events.contains("the request was cancelled"), "{path}: {events}");
+        if is_stop {
+            setting.stop().await
+        } else {
+            setting.delete().await
         }
-        assert_eq!(setting.model.calls(), 1, "{path}");
+        for stream in streams {
+            let events = rest_of(stream).await;
+            assert!(events.contains("the request was cancelled"), "{is_stop}: {events}");
+        }
+        assert_eq!(setting.model.calls(), 1, "{is_stop}");
     }
 }
 

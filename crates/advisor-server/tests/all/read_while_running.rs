@@ -9,7 +9,7 @@ use chat_memory_advisor::InMemoryStore;
 use chat_memory_advisor::store::{StoreError, Version};
 use serde_json::{Value, json};
 
-use crate::setting::{Setting, json_of, setting_over, text, until};
+use crate::setting::{Setting, json_of, rest_of, setting_over, text, until};
 
 /// Holds one operation at a gate: the next append before it, or the result of the next load.
 #[derive(Clone, Default)]
@@ -78,7 +78,7 @@ async fn turn_that_ends_while_it_is_read_is_read_whole() {
     let end = async {
         load.reached().await;
         model.release();
-        text(axum::response::Response::new(axum::body::Body::from_stream(body))).await;
+        rest_of(body).await;
         load.release();
     };
     let (read, ()) = tokio::join!(setting.get(CONVERSATION), end);

@@ -54,7 +54,7 @@ async fn results_of_the_next_turn_have_the_id_of_their_call() {
         let response = setting.post("/v1/chat/completions", &body).await;
         assert_eq!(response.status(), StatusCode::OK, "{}", text(response).await);
     }
-    let read = json_of(setting.get("/api/conversations/c1").await).await;
+    let read = setting.read().await;
     assert_eq!(ids(&read["messages"]).0, ["call_0", "call_0_2", "call_0"]);
     assert_eq!(ids(&read["messages"]).1, ["call_0", "call_0_2", "call_0"]);
 }

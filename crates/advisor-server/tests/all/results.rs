@@ -82,50 +82,56 @@ pub(crate) fn asking(path: &str) -> Value {
 /// Returns a request with results of these calls, behind the history of the client.
 fn answering(path: &str, results: &[(&str, &str)]) -> Value {
     let question = asking(path);
-    let mut messages =
-        question.get("messages").or(question.get("input")).unwrap().as_array().unwrap().clone();
-    let each = |make: fn(&str, &str) -> Value| {
-        results.iter().map(|(id, result)| make(id, result)).collect::<Vec<_>>()
+    let asked = question.get("messages").or(question.get("input")).unwrap().as_array().unwrap();
+    let of = |(id, result): &(&str, &str)| match path {
+        "/v1/messages" => (id.to_string(), json!([{"type": "text", "text": result}])),
+        _ => (id.to_string(), json!(result)),
     };
-    match path {
-        "/v1/chat/completions" => {
-            let calls = each(
-                |id, _| json!({"id": id, "type": "function", "function": {"name": "place", "arguments": "{}"}}),
-            );
-            messages.push(json!({"role": "assistant", "content": null, "tool_calls": calls}));
-            messages
-                .extend(each(|id, result| json!({"role": "tool", "tool_call_id": id, "content": result})));
-        }
-        "/v1/responses" => {
-            messages.extend(each(
-                |id, _| json!({"type": "function_call", "call_id": id, "name": "place", "arguments": "{}"}),
-            ));
-            messages.extend(each(
-                |id, result| json!({"type": "function_call_output", "call_id": id, "output": result}),
-            ));
-        }
+    body(path, "r2", &[&asked[..], &list(path, &results.iter().map(of).collect::<Vec<_>>())].concat())
+}
+
+/// Returns calls of `place`, and their results behind them.
+fn list(path: &str, results: &[(String, Value)]) -> Vec<Value> {
+    let each = |make: fn(&str, &Value) -> Value| -> Vec<Value> {
+        results.iter().map(|(id, result)| make(id, result)).collect()
+    };
+    let functions =
+        each(|id, _| json!({"id": id, "type": "function", "function": {"name": "place", "arguments": "{}"}}));
+    let (calls, results) = match path {
+        "/v1/chat/completions" => (
+            vec![json!({"role": "assistant", "content": null, "tool_calls": functions})],
+            each(|id, result| json!({"role": "tool", "tool_call_id": id, "content": result})),
+        ),
+        "/v1/responses" => (
+            each(|id, _| json!({"type": "function_call", "call_id": id, "name": "place", "arguments": "{}"})),
+            each(|id, result| json!({"type": "function_call_output", "call_id": id, "output": result})),
+        ),
         "/v1/messages" => {
             let calls = each(|id, _| json!({"type": "tool_use", "id": id, "name": "place", "input": {}}));
-            messages.push(json!({"role": "assistant", "content": calls}));
-            let results = each(
-                |id, result| json!({"type": "tool_result", "tool_use_id": id, "content": [{"type": "text", "text": result}]}),
-            );
-            messages.push(json!({"role": "user", "content": results}));
+            let results =
+                each(|id, result| json!({"type": "tool_result", "tool_use_id": id, "content": result}));
+            (
+                vec![json!({"role": "assistant", "content": calls})],
+                vec![json!({"role": "user", "content": results})],
+            )
         }
-        "/api/ag-ui" => {
-            messages.push(json!({"id": "a1", "role": "assistant"}));
-            messages.extend(each(
-                |id, result| json!({"id": "m", "role": "tool", "toolCallId": id, "content": result}),
-            ));
-        }
+        "/api/ag-ui" => (
+            vec![json!({"id": "a1", "role": "assistant", "toolCalls": functions})],
+            each(|id, result| json!({"id": "m", "role": "tool", "toolCallId": id, "content": result})),
+        ),
         _ => {
             let parts = each(
                 |id, result| json!({"type": "dynamic-tool", "toolName": "place", "toolCallId": id, "state": "output-available", "input": {}, "output": result}),
             );
-            messages.push(json!({"id": "answer-u1", "role": "assistant", "parts": parts}));
+            (vec![json!({"id": "answer-u1", "role": "assistant", "parts": parts})], Vec::new())
         }
-    }
-    body(path, "r2", &messages)
+    };
+    [calls, results].concat()
+}
+
+/// A call of a list, and the result that may follow at once.
+fn pair(path: &str, id: &str, result: Value) -> Vec<Value> {
+    list(path, &[(id.to_owned(), result)])
 }
 
 pub(crate) async fn ask(setting: &Setting, path: &str, body: &Value) -> String {
@@ -149,15 +155,9 @@ async fn results_of_the_client_continue_the_conversation() {
         assert!(events.contains("In Oslo."), "{path}: {events}");
         let prompt = sent(&setting);
         let results: Vec<_> = prompt.iter().filter_map(Message::tool_result).collect();
-        let read: Vec<_> = results
-            .iter()
-            .map(|result| (result.call_id.as_str(), result.name.as_str(), result.text()))
-            .collect();
-        assert_eq!(
-            read,
-            [("t1", "place", "Oslo".to_owned()), ("t2", "place", "Norway".to_owned())],
-            "{path}"
-        );
+        let read =
+            results.iter().map(|result| format!("{} {} {}", result.call_id, result.name, result.text()));
+        assert_eq!(read.collect::<Vec<_>>(), ["t1 place Oslo", "t2 place Norway"], "{path}");
         assert_eq!(prompt.last().unwrap().role(), Role::Tool, "{path}");
         // `useChat` extends the message of the call.
         assert!(path != "/api/ui" || events.contains("\"messageId\":\"answer-u1\""), "{events}");
@@ -290,9 +290,7 @@ async fn results_are_read_with_three_loads() {
             server_over(store.clone(), ToolCallAdvisor::builder(), [call, Answer::from_text("Yes.")]);
         ask(&setting, path, &asking(path)).await;
         let asked = store.operations();
-        let body = answering(path, &[("t1", "Oslo")]);
-        let request = post_in(path, &body).header("idempotency-key", "r2");
-        text(setting.send(request.body(body.to_string().into()).unwrap()).await).await;
+        text(setting.post_as("r2", path, &answering(path, &[("t1", "Oslo")])).await).await;
         assert_eq!(store.operations() - asked, 3 + 3, "{path}");
     }
 }
@@ -303,11 +301,8 @@ async fn results_that_are_sent_again_join_their_turn() {
     for path in PATHS {
         let setting = setting(&["t1", "t2"], &["In Oslo."]);
         ask(&setting, path, &asking(path)).await;
-        let send = async |results: &[(&str, &str)]| {
-            let body = answering(path, results);
-            let request = post_in(path, &body).header("idempotency-key", "r2");
-            setting.send(request.body(body.to_string().into()).unwrap()).await
-        };
+        let send =
+            async |results: &[(&str, &str)]| setting.post_as("r2", path, &answering(path, results)).await;
         for _ in 0..2 {
             let response = send(&[("t1", "Oslo"), ("t2", "Norway")]).await;
             assert_eq!(response.status(), StatusCode::OK, "{path}");
@@ -396,10 +391,7 @@ async fn result_has_the_id_that_the_client_knows() {
         let events = ask(&setting, path, &asking(path)).await;
         assert!(events.contains("t1_2"), "{path}: {events}");
         for _ in 0..2 {
-            let body = answering(path, &[("t1_2", "Oslo")]);
-            let request = post_in(path, &body).header("idempotency-key", "r2");
-            let response = setting.send(request.body(body.to_string().into()).unwrap()).await;
-            let events = text(response).await;
+            let events = text(setting.post_as("r2", path, &answering(path, &[("t1_2", "Oslo")])).await).await;
             assert!(events.contains("In Oslo."), "{path}: {events}");
         }
         assert_eq!(results_sent(&setting), ["ann", "Oslo"], "{path}");
@@ -425,5 +417,63 @@ async fn only_the_clients_call_is_left_to_it() {
         let setting = with_both(ToolCallAdvisor::builder());
         let events = ask(&setting, path, &asking(path)).await;
         assert_eq!(events.matches(result).count(), 1, "{path}: {events}");
+    }
+}
+
+#[tokio::test]
+async fn results_may_alternate_with_their_calls() {
+    for path in &PATHS[..4] {
+        let setting = setting(&["t1", "t2"], &["In Oslo."]);
+        ask(&setting, path, &asking(path)).await;
+        let pairs = [pair(path, "t1", json!("Oslo")), pair(path, "t2", json!("Norway"))];
+        ask(&setting, path, &body(path, "r2", &pairs.concat())).await;
+        assert_eq!(results_sent(&setting), ["Oslo", "Norway"], "{path}");
+    }
+}
+
+/// An id that a later call repeats: the earlier result is not the one of the later call.
+#[tokio::test]
+async fn earlier_result_is_not_of_a_later_call() {
+    for path in &PATHS[..4] {
+        let setting = setting(&["t1"], &["In Oslo."]);
+        ask(&setting, path, &asking(path)).await;
+        let earlier = pair(path, "t1", json!("earlier"));
+        let said = json!({"id": "u2", "role": "user", "content": "Never mind."});
+        ask(&setting, path, &body(path, "r2", &[&earlier[..], &earlier[..1], &[said]].concat())).await;
+        assert_eq!(results_sent(&setting).len(), 1, "{path}");
+        assert!(!results_sent(&setting)[0].contains("earlier"), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn results_of_any_json_reach_the_model() {
+    for path in &PATHS[1..4] {
+        for (result, sent) in [
+            (json!({"city": "Oslo"}), r#"{"city":"Oslo"}"#),
+            (json!(7), "7"),
+            (json!(false), "false"),
+            (json!(""), ""),
+        ] {
+            let setting = setting(&["t1"], &["In Oslo."]);
+            ask(&setting, path, &asking(path)).await;
+            ask(&setting, path, &body(path, "r2", &pair(path, "t1", result))).await;
+            assert_eq!(results_sent(&setting), [sent], "{path}");
+        }
+    }
+}
+
+/// Only in Messages a result may lack its content.
+#[tokio::test]
+async fn result_without_content_is_refused() {
+    for path in &PATHS[..4] {
+        let setting = setting(&["t1"], &["In Oslo."]);
+        ask(&setting, path, &asking(path)).await;
+        let response = setting.post(path, &body(path, "r2", &pair(path, "t1", Value::Null))).await;
+        if *path == "/v1/messages" {
+            text(response).await;
+            assert_eq!(results_sent(&setting), [""]);
+            continue;
+        }
+        assert_eq!(told(response, StatusCode::BAD_REQUEST).await, "a result has no content", "{path}");
     }
 }

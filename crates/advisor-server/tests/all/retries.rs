@@ -11,7 +11,7 @@ use axum::http::{Response, StatusCode};
 use serde_json::{Value, json};
 use tool_call_advisor::{FnTool, ToolCallAdvisor, ToolCallStreaming};
 
-use crate::setting::{Setting, chain, post_in, refused, setting, text};
+use crate::setting::{Setting, chain, refused, setting, text};
 
 /// The routes of clients that repeat a request by its status.
 const PATHS: [&str; 3] = ["/v1/chat/completions", "/v1/responses", "/v1/messages"];
@@ -22,7 +22,7 @@ fn asking(is_stream: bool) -> Value {
 }
 
 /// Checks whether clients of OpenAI and Anthropic send the request again.
-fn is_repeated(response: &Response<Body>) -> bool {
+pub(crate) fn is_repeated(response: &Response<Body>) -> bool {
     let by_status = matches!(response.status().as_u16(), 408 | 409 | 429 | 500..);
     match response.headers().get("x-should-retry").map(|value| value.as_bytes()) {
         Some(b"true") => true,
@@ -72,10 +72,13 @@ async fn failed_turn_is_not_asked_again() {
 /// A turn that was refused at its start is asked again, unless it has shown something before.
 #[tokio::test]
 async fn refused_turn_is_asked_again_if_nothing_was_shown() {
-    let kinds = [ErrorKind::ConversationBusy, ErrorKind::Store, ErrorKind::RateLimited { retry_after: None }];
+    let limited = ErrorKind::RateLimited { retry_after: Some(Duration::from_secs(1)) };
+    let kinds = [ErrorKind::ConversationBusy, ErrorKind::Store, limited];
     for kind in kinds {
         assert!(is_repeated(&failed(Error::new(kind, "canary")).await), "{kind:?}");
-        assert!(!is_repeated(&failed(Error::new(kind, "canary").mark_emitted()).await), "{kind:?}");
+        let setting = setting([Answer::new().text("It is").error(Error::new(kind, "canary"))]);
+        let shown = setting.post(PATHS[0], &asking(false)).await;
+        assert!(!is_repeated(&shown) && !shown.headers().contains_key("retry-after"), "{kind:?}");
     }
     let setting = setting([]).limited(|limits| limits.running_turns = 0);
     assert!(is_repeated(&setting.post(PATHS[0], &asking(false)).await), "it has not begun");
@@ -103,11 +106,8 @@ async fn turn_that_ran_a_tool_is_asked_again_by_its_id_only() {
             let busy = Answer::refused(Error::new(limited, "canary"));
             let calls = Answer::from_calls([("c1", "mail", "{}")]);
             let (setting, mails) = mailing([calls, busy, Answer::from_text("It is sent.")]);
-            let ask = || {
-                let request = post_in(path, &asking(is_stream)).header("idempotency-key", "k1");
-                request.body(Body::from(asking(is_stream).to_string())).unwrap()
-            };
-            let failed = setting.send(ask()).await;
+            let ask = async || setting.post_as("k1", path, &asking(is_stream)).await;
+            let failed = ask().await;
             assert_eq!(failed.status(), StatusCode::TOO_MANY_REQUESTS, "{path}, {is_stream}");
             assert!(
                 !is_repeated(&failed) && !failed.headers().contains_key("retry-after"),
@@ -115,7 +115,7 @@ async fn turn_that_ran_a_tool_is_asked_again_by_its_id_only() {
             );
             assert!(!text(failed).await.contains("try again"), "{path}, {is_stream}");
             for _ in 0..2 {
-                let again = text(setting.send(ask()).await).await;
+                let again = text(ask().await).await;
                 assert!(again.contains("It is sent."), "{path}, {is_stream} {again}");
             }
             assert_eq!((setting.model.calls(), mails.load(Ordering::SeqCst)), (3, 1), "{path}, {is_stream}");

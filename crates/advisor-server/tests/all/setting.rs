@@ -123,6 +123,12 @@ impl Setting {
         self.send(request.body(Body::from(body.to_string())).unwrap()).await
     }
 
+    /// Sends a request that names its turn.
+    pub(crate) async fn post_as(&self, turn: &str, path: &str, body: &Value) -> Response<Body> {
+        let request = post_in(path, body).header("idempotency-key", turn);
+        self.send(request.body(Body::from(body.to_string())).unwrap()).await
+    }
+
     pub(crate) async fn get(&self, path: &str) -> Response<Body> {
         self.send(Request::get(path).body(Body::empty()).unwrap()).await
     }
@@ -150,6 +156,11 @@ pub(crate) fn texts_of(page: &Value) -> Vec<String> {
 pub(crate) async fn text(response: Response<Body>) -> String {
     let bytes = tokio::time::timeout(LIMIT, axum::body::to_bytes(response.into_body(), usize::MAX)).await;
     String::from_utf8(bytes.unwrap().unwrap().to_vec()).unwrap()
+}
+
+/// Reads the rest of a body.
+pub(crate) async fn rest_of(body: axum::body::BodyDataStream) -> String {
+    text(Response::new(Body::from_stream(body))).await
 }
 
 pub(crate) async fn json_of(response: Response<Body>) -> Value {

@@ -12,7 +12,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use crate::connection::{connect, read_until, served};
-use crate::setting::{LIMIT, Setting, json_of, setting};
+use crate::setting::{LIMIT, Setting, setting};
 
 /// Serves until the signal, and then for this time. Returns the address, the signal and the server.
 async fn serving(
@@ -77,13 +77,13 @@ async fn law_k2_application_that_nests_the_server_stops_turns() {
     let mut client =
         connect(address, "/desk/api/chat", r#"{"message":"How is it?","conversation":"c1"}"#).await;
     read_until(&mut client, "It is").await;
-    let running = json_of(setting.get("/api/conversations/c1").await).await;
+    let running = setting.read().await;
     assert!(running["running"].is_string(), "{running}");
     stop.send(()).unwrap();
     setting.server.stop(Duration::from_millis(10)).await.unwrap();
     drop(client);
     tokio::time::timeout(LIMIT, serving).await.unwrap().unwrap().unwrap();
-    let read = json_of(setting.get("/api/conversations/c1").await).await;
+    let read = setting.read().await;
     assert!(read["messages"][1]["text"].as_str().unwrap().starts_with("It is"), "{read}");
     assert_eq!(read["messages"][1]["turn"], read["messages"][0]["turn"], "{read}");
     assert!(read["running"].is_null(), "{read}");

@@ -8,7 +8,7 @@ use axum::http::{Method, Request, Response, StatusCode};
 use serde_json::{Value, json};
 
 use crate::disconnects::bodies;
-use crate::setting::{LIMIT, Setting, json_of, post_in, refused, setting, text, until, with_tokens};
+use crate::setting::{Setting, json_of, post_in, refused, rest_of, setting, text, until, with_tokens};
 
 async fn ask(setting: &Setting, tenant: &str, body: Value) -> Response<Body> {
     setting.send(request(Method::POST, "/api/chat", tenant, body.to_string())).await
@@ -70,8 +70,7 @@ async fn tenant_cannot_reach_a_turn_of_another() {
     let sent: Vec<_> = setting.model.prompts()[1].messages.iter().map(Message::text).collect();
     assert_eq!(sent, ["I am Bob."]);
     gate.release();
-    let rest = tokio::time::timeout(LIMIT, axum::body::to_bytes(Body::from_stream(rest), usize::MAX)).await;
-    let rest = String::from_utf8(rest.unwrap().unwrap().to_vec()).unwrap();
+    let rest = rest_of(rest).await;
     assert!(rest.contains("Ann.") && rest.ends_with("data: [DONE]\n\n"), "{rest}");
     let read = setting.send(request(Method::GET, "/api/conversations/c1", "ann", String::new())).await;
     assert_eq!(json_of(read).await["messages"][1]["text"], "Hello, Ann.");
@@ -96,7 +95,7 @@ async fn law_r1_tenant_leaves_running_turns_to_others() {
     assert_eq!(refused(second, StatusCode::TOO_MANY_REQUESTS).await, "too_many_turns");
     assert!(text(ask(&setting, "bob", json!({"message": "One?"})).await).await.contains("Hello, Bob."));
     gate.release();
-    drop(tokio::time::timeout(LIMIT, axum::body::to_bytes(Body::from_stream(rest), usize::MAX)).await);
+    rest_of(rest).await;
     assert!(text(ask(&setting, "ann", json!({"message": "Two?"})).await).await.contains("Yes."));
 }
 

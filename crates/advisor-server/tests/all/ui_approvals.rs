@@ -6,14 +6,13 @@ use advisor_testkit::Answer;
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 
-use crate::approvals::{Till, open_till, pays, results, start};
-use crate::setting::{post, text, told};
+use crate::approvals::{Till, open_till, pays, results};
+use crate::setting::{text, told};
 
 /// Sends the last message of a chat.
 pub(crate) async fn send(till: &Till, message: &Value) -> axum::response::Response {
     let body = json!({"id": "c1", "messages": [message], "trigger": "submit-message"});
-    let request = post("/api/ui");
-    till.setting.send(request.body(body.to_string().into()).unwrap()).await
+    till.setting.post("/api/ui", &body).await
 }
 
 fn events(stream: &str) -> Vec<Value> {
@@ -28,8 +27,11 @@ fn of_type(stream: &str, kind: &str) -> Vec<Value> {
 /// Asks the first question. Returns the ids of the requests for approvals.
 pub(crate) async fn asked(till: &Till) -> Vec<String> {
     let message = json!({"id": "u1", "role": "user", "parts": [{"type": "text", "text": "Pay."}]});
-    let stream = text(send(till, &message).await).await;
-    let asked = of_type(&stream, "tool-approval-request");
+    approvals(&text(send(till, &message).await).await)
+}
+
+fn approvals(stream: &str) -> Vec<String> {
+    let asked = of_type(stream, "tool-approval-request");
     asked.iter().map(|asked| asked["approvalId"].as_str().unwrap().to_owned()).collect()
 }
 
@@ -41,6 +43,20 @@ pub(crate) fn answered(call: &str, id: &str, approved: bool, reason: Option<&str
     }
     json!({"type": "dynamic-tool", "toolName": "pay", "toolCallId": call, "state": "approval-responded",
         "approval": approval})
+}
+
+fn approved(call: &str, id: &str) -> Value {
+    answered(call, id, true, None)
+}
+
+/// Returns the part of a call that has its result.
+fn ended(tool: &str, call: &str, output: &Value) -> Value {
+    json!({"type": "dynamic-tool", "toolName": tool, "toolCallId": call, "state": "output-available", "input": {},
+        "output": output})
+}
+
+fn pay(cents: u32) -> Answer {
+    Answer::from_calls([("c1", "pay", &*format!("{{\"cents\":{cents}}}"))])
 }
 
 pub(crate) fn continued(parts: &[Value]) -> Value {
@@ -55,7 +71,7 @@ async fn ui_clients_decide_about_calls() {
     assert_eq!((asked.len(), asked[0].rsplit('.').next()), (2, Some("c1")));
     let message = continued(&[
         json!({"type": "step-start"}),
-        answered("c1", &asked[0], true, None),
+        approved("c1", &asked[0]),
         answered("c2", &asked[1], false, Some("too much")),
     ]);
     for _ in 0..2 {
@@ -69,7 +85,7 @@ async fn ui_clients_decide_about_calls() {
     assert_eq!(results(&till), ["paid 1", "not started: too much"]);
     assert_eq!((till.paid.load(Ordering::SeqCst), till.setting.model.prompts().len()), (1, 2));
     // Another verdict is another input of the same turn.
-    let other = continued(&[answered("c1", &asked[0], true, None), answered("c2", &asked[1], true, None)]);
+    let other = continued(&[approved("c1", &asked[0]), approved("c2", &asked[1])]);
     assert_eq!(send(&till, &other).await.status(), StatusCode::UNPROCESSABLE_ENTITY);
     assert_eq!(till.paid.load(Ordering::SeqCst), 1);
 }
@@ -79,14 +95,13 @@ async fn ui_clients_decide_about_calls() {
 async fn ui_clients_decide_about_all_calls() {
     let till = open_till([pays(), Answer::from_text("Done.")]);
     let asked = asked(&till).await;
-    let [one, two] = [answered("c1", &asked[0], true, None), answered("c2", &asked[1], true, None)];
-    let forged = answered("c2", &format!("x{}", asked[1]), true, None);
-    let unknown = answered("c2", &asked[1].replace(".1.1.", ".1.7."), true, None);
-    let other_call = answered("c2", &asked[1].replace(".c2", ".c1"), true, None);
+    let [one, two] = [approved("c1", &asked[0]), approved("c2", &asked[1])];
+    let forged = approved("c2", &format!("x{}", asked[1]));
+    let unknown = approved("c2", &asked[1].replace(".1.1.", ".1.7."));
+    let other_call = approved("c2", &asked[1].replace(".c2", ".c1"));
     let denied = answered("c2", &asked[1], false, None);
-    let unread = answered("c2", "c2", true, None);
-    let result = json!({"type": "dynamic-tool", "toolName": "pay", "toolCallId": "c1",
-        "state": "output-available", "input": {}, "output": "paid"});
+    let unread = approved("c2", "c2");
+    let result = ended("pay", "c1", &json!("paid"));
     let unprocessable = StatusCode::UNPROCESSABLE_ENTITY;
     for (parts, status) in [
         (vec![one.clone()], unprocessable),
@@ -113,12 +128,11 @@ async fn ui_clients_answer_calls_of_both_sides() {
     let till = open_till([calls, Answer::from_text("Done.")]);
     let asked = asked(&till).await;
     assert_eq!(asked.len(), 1);
-    let place = json!({"type": "dynamic-tool", "toolName": "place", "toolCallId": "c2",
-        "state": "output-available", "input": {}, "output": "Oslo"});
+    let place = ended("place", "c2", &json!("Oslo"));
     // The result alone would drop the call that waits.
     let alone = send(&till, &continued(std::slice::from_ref(&place))).await;
     assert_eq!(alone.status(), StatusCode::UNPROCESSABLE_ENTITY);
-    let stream = text(send(&till, &continued(&[answered("c1", &asked[0], true, None), place])).await).await;
+    let stream = text(send(&till, &continued(&[approved("c1", &asked[0]), place])).await).await;
     assert!(stream.contains("Done."), "{stream}");
     assert_eq!(results(&till), ["paid 1", "Oslo"]);
     // The client has its own result.
@@ -130,15 +144,12 @@ async fn ui_clients_answer_calls_of_both_sides() {
 /// A call of a later turn is another one, also if the model gives it the id of the earlier one.
 #[tokio::test]
 async fn ui_approval_is_bound_to_its_turn() {
-    let till = open_till([
-        Answer::from_calls([("c1", "pay", r#"{"cents":1}"#)]),
-        Answer::from_calls([("c1", "pay", r#"{"cents":900}"#)]),
-    ]);
+    let till = open_till([pay(1), pay(900)]);
     let earlier = asked(&till).await;
     let message = json!({"id": "u2", "role": "user", "parts": [{"type": "text", "text": "More."}]});
     let stream = text(send(&till, &message).await).await;
     assert_eq!(of_type(&stream, "tool-approval-request").len(), 1);
-    let late = send(&till, &continued(&[answered("c1", &earlier[0], true, None)])).await;
+    let late = send(&till, &continued(&[approved("c1", &earlier[0])])).await;
     assert_eq!(late.status(), StatusCode::UNPROCESSABLE_ENTITY);
     assert_eq!(till.paid.load(Ordering::SeqCst), 0);
 }
@@ -146,13 +157,12 @@ async fn ui_approval_is_bound_to_its_turn() {
 /// An approval of one sum in one conversation approves nothing in another one, also if the client reuses the id of the turn.
 #[tokio::test]
 async fn law_t6_ui_approval_is_of_one_conversation() {
-    let pay = |cents: u32| Answer::from_calls([("c1", "pay", &*format!("{{\"cents\":{cents}}}"))]);
     let till = open_till([pay(1), pay(900)]);
     let earlier = asked(&till).await;
     till.setting.delete().await;
     let later = asked(&till).await;
     assert_ne!(earlier, later);
-    let forged = send(&till, &continued(&[answered("c1", &earlier[0], true, None)])).await;
+    let forged = send(&till, &continued(&[approved("c1", &earlier[0])])).await;
     assert_eq!(forged.status(), StatusCode::UNPROCESSABLE_ENTITY);
     assert_eq!(till.paid.load(Ordering::SeqCst), 0);
 }
@@ -161,19 +171,16 @@ async fn law_t6_ui_approval_is_of_one_conversation() {
 #[tokio::test]
 async fn law_t6_ui_result_is_of_the_last_call() {
     let till = open_till([
-        Answer::from_calls([("c1", "pay", r#"{"cents":1}"#)]),
+        pay(1),
         Answer::from_calls([("c1", "place", "{}"), ("c2", "pay", r#"{"cents":2}"#)]),
         Answer::from_text("Done."),
     ]);
     let first = asked(&till).await;
-    let stream = text(send(&till, &continued(&[answered("c1", &first[0], true, None)])).await).await;
+    let stream = text(send(&till, &continued(&[approved("c1", &first[0])])).await).await;
     let second = &of_type(&stream, "tool-approval-request")[0];
     let [second, paying] = ["approvalId", "toolCallId"].map(|field| second[field].as_str().unwrap());
-    let part = |tool: &str, id: &str, output: &str| {
-        json!({"type": "dynamic-tool", "toolName": tool, "toolCallId": id,
-        "state": "output-available", "input": {}, "output": output})
-    };
-    let decided = answered(paying, second, true, None);
+    let part = |tool: &str, id: &str, output: &str| ended(tool, id, &json!(output));
+    let decided = approved(paying, second);
     let place = of_type(&stream, "tool-input-available")[0]["toolCallId"].as_str().unwrap().to_owned();
     let waiting = json!({"type": "dynamic-tool", "toolName": "place", "toolCallId": place, "state": "input-available", "input": {}});
     let message = continued(&[part("pay", "c1", "paid 1"), waiting, decided.clone()]);
@@ -186,13 +193,12 @@ async fn law_t6_ui_result_is_of_the_last_call() {
 /// A client has one part per id: a call of a turn that continues the message has a unique id.
 #[tokio::test]
 async fn law_t6_ui_calls_of_one_message_have_own_ids() {
-    let pay = |cents: u32| Answer::from_calls([("c1", "pay", &*format!("{{\"cents\":{cents}}}"))]);
     let till = open_till([pay(1), pay(2), pay(3), Answer::from_text("Done.")]);
     let (mut ids, mut parts) = (vec!["c1".to_owned()], Vec::new());
     let mut approval = asked(&till).await.remove(0);
     for paid in 1..=3 {
         let id = ids.last().unwrap().clone();
-        parts.push(answered(&id, &approval, true, None));
+        parts.push(approved(&id, &approval));
         let stream = text(send(&till, &continued(&parts)).await).await;
         let ended = &of_type(&stream, "tool-output-available")[0];
         assert_eq!([&ended["toolCallId"], &ended["output"]], [&json!(id), &json!(format!("paid {paid}"))]);
@@ -201,8 +207,7 @@ async fn law_t6_ui_calls_of_one_message_have_own_ids() {
             of_type(&text(send(&till, &continued(&parts)).await).await, "tool-approval-request"),
             of_type(&stream, "tool-approval-request")
         );
-        *parts.last_mut().unwrap() = json!({"type": "dynamic-tool", "toolName": "pay", "toolCallId": id,
-            "state": "output-available", "input": {}, "output": ended["output"]});
+        *parts.last_mut().unwrap() = self::ended("pay", &id, &ended["output"]);
         let Some(next) = of_type(&stream, "tool-approval-request").pop() else { continue };
         assert_eq!(of_type(&stream, "tool-input-start")[0]["toolCallId"], next["toolCallId"]);
         let id = next["toolCallId"].as_str().unwrap().to_owned();
@@ -216,13 +221,9 @@ async fn law_t6_ui_calls_of_one_message_have_own_ids() {
 /// A model repeats the id of a call whose round the stream does not show.
 #[tokio::test]
 async fn law_t6_ui_approval_is_of_its_round() {
-    let till = open_till([
-        Answer::from_calls([("c1", "look", "{}")]),
-        Answer::from_calls([("c1", "pay", r#"{"cents":1}"#)]),
-        Answer::from_text("Done."),
-    ]);
+    let till = open_till([Answer::from_calls([("c1", "look", "{}")]), pay(1), Answer::from_text("Done.")]);
     let asked = asked(&till).await;
-    let stream = text(send(&till, &continued(&[answered("c1", &asked[0], true, None)])).await).await;
+    let stream = text(send(&till, &continued(&[approved("c1", &asked[0])])).await).await;
     assert!(stream.contains("Done."), "{stream}");
     let ended = &of_type(&stream, "tool-output-available")[0];
     assert_eq!(asked[0].rsplit('.').next(), ended["toolCallId"].as_str());
@@ -236,34 +237,13 @@ async fn law_t6_ui_approval_is_of_its_branch() {
         let earlier = asked(&till).await;
         let message = json!({"id": "u1", "role": "user", "parts": [{"type": "text", "text": "Pay."}]});
         let body = json!({"id": "c1", "messages": [message], "trigger": trigger, "messageId": named});
-        let request = post("/api/ui").body(body.to_string().into()).unwrap();
-        let stream = text(till.setting.send(request).await).await;
-        let later = of_type(&stream, "tool-approval-request").into_iter();
-        let later: Vec<_> = later.map(|asked| asked["approvalId"].as_str().unwrap().to_owned()).collect();
-        let decided = |ids: &[String]| {
-            continued(&[answered("c1", &ids[0], true, None), answered("c2", &ids[1], true, None)])
-        };
+        let later = approvals(&text(till.setting.post("/api/ui", &body).await).await);
+        let decided = |ids: &[String]| continued(&[approved("c1", &ids[0]), approved("c2", &ids[1])]);
         assert_eq!(send(&till, &decided(&earlier)).await.status(), StatusCode::UNPROCESSABLE_ENTITY);
         assert_eq!(till.paid.load(Ordering::SeqCst), 0);
         assert!(text(send(&till, &decided(&later)).await).await.contains("Done."), "{trigger}");
         assert_eq!(till.paid.load(Ordering::SeqCst), 2);
     }
-}
-
-/// A call that was started and is lost needs no decision, and an approval of it begins nothing.
-#[tokio::test]
-async fn law_t5_ui_approval_of_lost_call_asks_to_verify() {
-    let till = open_till([
-        Answer::from_calls([("c1", "pay", r#"{"cents":1}"#)]),
-        Answer::from_text("I will check."),
-    ]);
-    let asked = asked(&till).await;
-    start(&till).await;
-    let stream = text(send(&till, &continued(&[answered("c1", &asked[0], true, None)])).await).await;
-    assert!(stream.contains("I will check."), "{stream}");
-    assert_eq!(of_type(&stream, "tool-output-error")[0]["toolCallId"], "c1");
-    assert!(results(&till)[0].contains("verify"), "{:?}", results(&till));
-    assert_eq!(till.paid.load(Ordering::SeqCst), 0);
 }
 
 /// Another message is another turn.

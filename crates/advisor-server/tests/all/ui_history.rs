@@ -10,8 +10,8 @@ use chat_memory_advisor::InMemoryStore;
 use chat_memory_advisor::store::{Batch, BatchKey, ConversationStore, NewEntry, Version};
 use serde_json::{Value, json};
 
-use crate::approvals::{open_till, pays, start, till};
-use crate::setting::{Setting, json_of, post, refused, setting, setting_over, text, until, with_tokens};
+use crate::approvals::{open_till, pays, results, start, till};
+use crate::setting::{Setting, json_of, refused, setting, setting_over, text, until, with_tokens};
 
 async fn load(setting: &Setting) -> Value {
     json_of(setting.get("/api/ui/c1").await).await
@@ -19,8 +19,7 @@ async fn load(setting: &Setting) -> Value {
 
 async fn send(setting: &Setting, message: &Value) -> String {
     let body = json!({"id": "c1", "messages": [message], "trigger": "submit-message"});
-    let request = post("/api/ui").body(body.to_string().into()).unwrap();
-    text(setting.send(request).await).await
+    text(setting.post("/api/ui", &body).await).await
 }
 
 async fn say(setting: &Setting, id: &str, said: &str) -> String {
@@ -209,7 +208,10 @@ async fn law_t5_ui_loaded_call_that_is_lost_is_not_run() {
     say(&till.setting, "u1", "Pay.").await;
     start(&till).await;
     let loaded = load(&till.setting).await;
-    assert!(send(&till.setting, &decided(&loaded, &[true])).await.contains("I check."));
+    let stream = send(&till.setting, &decided(&loaded, &[true])).await;
+    assert!(stream.contains("I check."), "{stream}");
+    assert_eq!(field(&stream, "tool-output-error", "toolCallId"), ["c1"]);
+    assert!(results(&till)[0].contains("verify"), "{:?}", results(&till));
     assert_eq!(till.paid.load(Ordering::SeqCst), 0);
     assert_eq!(states(&load(&till.setting).await["messages"][1]), ["output-error", "done"]);
 }

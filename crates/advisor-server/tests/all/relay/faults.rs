@@ -13,7 +13,7 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use super::processes::{State, asking, joining, read_to_end, reading, running, two, two_over};
-use crate::setting::{json_of, post, refused, text, until};
+use crate::setting::{post, refused, rest_of, text, until};
 
 /// The relay keeps the items that arrived before the process died.
 #[tokio::test(start_paused = true)]
@@ -23,8 +23,7 @@ async fn reader_notices_a_dead_process() {
     let (_, body) = until(two.second.send(joining(None)).await, "It is").await;
     let since = Instant::now();
     two.ways[0].set(State::Held);
-    let rest = axum::body::to_bytes(Body::from_stream(body), usize::MAX).await.unwrap();
-    assert!(std::str::from_utf8(&rest).unwrap().contains("the answer broke off"));
+    assert!(rest_of(body).await.contains("the answer broke off"));
     assert!((9.0..11.0).contains(&since.elapsed().as_secs_f32()), "{:?}", since.elapsed());
     assert!(running(&two.second).await.is_null());
     assert_eq!(two.second.send(joining(None)).await.status(), StatusCode::NO_CONTENT);
@@ -59,7 +58,7 @@ async fn process_without_relay_refuses_turns_elsewhere() {
             assert_eq!(response.headers()["retry-after"], "1");
             assert_eq!(refused(response, StatusCode::SERVICE_UNAVAILABLE).await, "relay_unavailable");
         }
-        let read = json_of(two.second.get("/api/conversations/c1").await).await;
+        let read = two.second.read().await;
         assert!(read["running"].is_null() && read["messages"][0]["text"] == "How is it?", "{read}");
     }
 }
@@ -125,7 +124,7 @@ async fn law_r3_failing_relay_is_logged_once_without_content() {
     let (_, rest) = until(two.first.post("/api/chat", &body).await, "canary").await;
     tokio::time::sleep(Duration::from_secs(20)).await;
     gate.release();
-    drop(axum::body::to_bytes(Body::from_stream(rest), usize::MAX).await.unwrap());
+    rest_of(rest).await;
     tokio::time::sleep(Duration::from_secs(20)).await;
     let written = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
     let warning = "turns of other processes cannot be reached: the relay of turns failed: the way is down";
@@ -161,7 +160,7 @@ async fn law_r1_slow_relay_bounds_what_waits_for_it() {
     let joined = two.second.send(joining(None)).await;
     two.ways[0].set(State::Held);
     gate.release();
-    drop(axum::body::to_bytes(Body::from_stream(rest), usize::MAX).await.unwrap());
+    rest_of(rest).await;
     tokio::time::sleep(Duration::from_secs(2)).await;
     two.ways[0].set(State::Open);
     let events = text(joined).await;
@@ -188,7 +187,7 @@ async fn law_s4_reader_elsewhere_learns_of_a_gap() {
     waiting.release();
     tokio::time::sleep(Duration::from_millis(100)).await;
     fast.release();
-    drop(axum::body::to_bytes(Body::from_stream(rest), usize::MAX).await.unwrap());
+    rest_of(rest).await;
     tokio::time::sleep(Duration::from_secs(3)).await;
     two.ways[0].set(State::Open);
     let events = text(joined).await;

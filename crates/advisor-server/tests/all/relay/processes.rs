@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use crate::relay::in_memory::InMemoryRelay;
-use crate::setting::{Setting, json_of, setting_over, text};
+use crate::setting::{Setting, setting_over, text};
 
 /// Two processes. Clients begin turns at the first one.
 pub(crate) struct Two {
@@ -73,7 +73,7 @@ pub(crate) fn reading() -> Request<Body> {
 }
 
 pub(crate) async fn running(process: &Setting) -> Value {
-    json_of(process.get("/api/conversations/c1").await).await["running"].clone()
+    process.read().await["running"].clone()
 }
 
 /// Waits until a process sees turn `t1` to its end, and returns its events.

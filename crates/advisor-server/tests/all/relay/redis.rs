@@ -10,18 +10,15 @@ use std::sync::Once;
 use advisor_core::TurnId;
 use advisor_server::{Begun, RedisRelay, RunState, ServerLimits, TurnRelay, TurnRun};
 use advisor_testkit::{Answer, ScriptedModel};
-use axum::body::Body;
-use axum::http::{Method, Request, StatusCode};
 use chat_memory_advisor::InMemoryStore;
 use chat_memory_advisor::store::ConversationStore;
 use chat_memory_redis::redis::cluster::ClusterClient;
 use chat_memory_redis::redis::{AsyncConnectionConfig, Client, FromRedisValue, cmd};
 use chat_memory_redis::{RedisServer, RedisStore};
-use futures::StreamExt;
 
 use super::contract::{batch, keeps_the_contract, last, page, run_of};
-use super::processes::{asking, joining, read_to_end, reading, running};
-use crate::setting::{LIMIT, Setting, post, setting_over, text, until};
+use super::processes::{asking, joining, running};
+use crate::setting::{LIMIT, Setting, rest_of, setting_over, text, until};
 
 /// The variables of a child: the address of the server, and the prefix of the test.
 const CHILD: [&str; 2] = ["ADVISOR_RELAY_CHILD_URL", "ADVISOR_RELAY_CHILD_PREFIX"];
@@ -164,6 +161,8 @@ async fn expired_keys_in_redis_are_a_dead_owner_and_an_unknown_turn() {
     for list in lists {
         assert_eq!(place.run::<Vec<String>>(&format!("ZRANGE {list} 0 -1")).await, ["t1"], "{list}");
     }
+    relay.forget(&run.conversation).await.unwrap();
+    assert_eq!(place.run::<Vec<String>>(&format!("KEYS {}:*", place.prefix)).await, [""; 0]);
     place.remove().await;
 }
 
@@ -183,30 +182,6 @@ async fn law_r3_errors_have_neither_address_nor_keys() {
     let error = relay.begin(&run).await.unwrap_err();
     let shown = format!("{error:?} {} {relay:?}", advisor_core::text_with_sources(&error));
     assert!(shown.contains("WRONGTYPE") && !shown.contains("canary"), "{shown}");
-    place.remove().await;
-}
-
-#[tokio::test]
-async fn law_k2_turn_is_stopped_and_deleted_over_redis() {
-    let Some(place) = Place::new() else { return };
-    let model = ScriptedModel::new(["It is", "Again"].map(|text| Answer::new().text(text).hang()));
-    let (first, second) = (place.process(&model).await, place.process(&model).await);
-    let (_, rest) = until(first.post("/api/chat", &asking("t1")).await, "It is").await;
-    let stop = post("/api/conversations/c1/stop").body(Body::empty()).unwrap();
-    assert_eq!(second.send(stop).await.status(), StatusCode::NO_CONTENT);
-    drop(rest.collect::<Vec<_>>().await);
-    assert!(read_to_end(&second).await.contains("the request was cancelled"));
-    let (_, rest) = until(first.post("/api/chat", &asking("t2")).await, "Again").await;
-    let delete = Request::builder().method(Method::DELETE).uri("/api/conversations/c1");
-    let deleted = second.send(delete.body(Body::empty()).unwrap()).await;
-    assert_eq!(deleted.status(), StatusCode::NO_CONTENT);
-    drop(rest.collect::<Vec<_>>().await);
-    for process in [&first, &second] {
-        assert_eq!(process.get("/api/conversations/c1").await.status(), StatusCode::NOT_FOUND);
-        assert_eq!(process.send(reading()).await.status(), StatusCode::NO_CONTENT);
-    }
-    let left: Vec<String> = place.run(&format!("KEYS {}:*relay*", place.prefix)).await;
-    assert!(left.is_empty(), "{left:?}");
     place.remove().await;
 }
 
@@ -231,9 +206,7 @@ async fn reader_over_redis_notices_a_killed_process() {
     let (_, body) = until(second.send(joining(None)).await, "It is").await;
     child.kill().unwrap();
     child.wait().unwrap();
-    let rest = axum::body::to_bytes(Body::from_stream(body), usize::MAX);
-    let rest = tokio::time::timeout(LIMIT, rest).await.unwrap().unwrap();
-    assert!(std::str::from_utf8(&rest).unwrap().contains("the answer broke off"));
+    assert!(rest_of(body).await.contains("the answer broke off"));
     let again = text(second.post("/api/chat", &asking("t1")).await).await;
     assert!(again.contains("It is sunny."), "{again}");
     place.remove().await;

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::contract::run_of;
 use super::processes::{State, asking, joining, read_to_end, running, two, two_over};
-use crate::setting::{text, until};
+use crate::setting::{rest_of, text, until};
 
 fn answer(gate: &Gate) -> [Answer; 2] {
     let call = Answer::new().text("Let me look.").call("w1", "weather", "{}").done();
@@ -36,8 +36,7 @@ async fn client_resumes_elsewhere_at_every_position() {
     assert!(resumed.len() > 4, "{shown}");
     let from_the_beginning = two.second.send(joining(None)).await;
     gate.release();
-    let rest: Vec<_> = rest.map(Result::unwrap).collect().await;
-    let whole = shown + std::str::from_utf8(&rest.concat()).unwrap();
+    let whole = shown + &rest_of(rest).await;
     assert!(whole.ends_with("data: [DONE]\n\n"));
     assert_eq!(text(from_the_beginning).await, whole);
     for (response, id) in resumed {
@@ -74,7 +73,7 @@ async fn turn_that_has_ended_here_does_not_run() {
     tokio::time::sleep(Duration::from_millis(100)).await;
     two.ways[0].set(State::Down);
     gate.release();
-    drop(rest.collect::<Vec<_>>().await);
+    rest_of(rest).await;
     tokio::time::sleep(Duration::from_millis(10)).await;
     two.ways[0].set(State::Open);
     assert_eq!(running(&two.second).await, "t1", "its end is not known");

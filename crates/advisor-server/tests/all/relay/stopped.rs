@@ -8,13 +8,12 @@ use advisor_testkit::{Answer, Gate, ScriptedModel};
 use axum::body::Body;
 use axum::http::{Method, Request, StatusCode};
 use chat_memory_advisor::InMemoryStore;
-use futures::StreamExt;
 use tokio::time::Instant;
 
 use super::contract::{last, run_of};
 use super::processes::{State, asking, joining, read_to_end, reading, running, two};
 use crate::disconnects::{bodies, endless};
-use crate::setting::{LIMIT, json_of, post, setting_over, text, until, with_tokens};
+use crate::setting::{LIMIT, rest_of, setting_over, text, until, with_tokens};
 
 #[tokio::test(start_paused = true)]
 async fn law_k2_turn_is_stopped_elsewhere() {
@@ -22,14 +21,12 @@ async fn law_k2_turn_is_stopped_elsewhere() {
     let (_, rest) = until(two.begin().await, "It is").await;
     let joined = two.second.send(joining(None)).await;
     let since = Instant::now();
-    let stop = post("/api/conversations/c1/stop").body(Body::empty()).unwrap();
-    assert_eq!(two.second.send(stop).await.status(), StatusCode::NO_CONTENT);
+    two.second.stop().await;
     assert!(since.elapsed().as_secs_f32() < 1.5, "{:?}", since.elapsed());
-    let read = json_of(two.second.get("/api/conversations/c1").await).await;
+    let read = two.second.read().await;
     assert!(read["messages"][1]["text"].as_str().unwrap().starts_with("It is"), "{read}");
     assert!(read["running"].is_null(), "{read}");
-    let local: Vec<_> = rest.map(Result::unwrap).collect().await;
-    for events in [String::from_utf8(local.concat()).unwrap(), text(joined).await] {
+    for events in [rest_of(rest).await, text(joined).await] {
         assert!(events.contains("the request was cancelled"), "{events}");
     }
 }
@@ -42,7 +39,6 @@ async fn law_k2_all_turns_are_stopped_elsewhere() {
     for run in &runs {
         two.ways[0].begin(run).await.unwrap();
     }
-    let stop = two.second.send(post("/api/conversations/c1/stop").body(Body::empty()).unwrap());
     let ended = async {
         tokio::time::sleep(Duration::from_millis(50)).await;
         for run in &runs {
@@ -51,7 +47,7 @@ async fn law_k2_all_turns_are_stopped_elsewhere() {
         }
     };
     let since = Instant::now();
-    assert_eq!(tokio::join!(stop, ended).0.status(), StatusCode::NO_CONTENT);
+    tokio::join!(two.second.stop(), ended);
     assert!(since.elapsed().as_secs_f32() < 1.0, "{:?}", since.elapsed());
 }
 
@@ -61,14 +57,12 @@ async fn law_k2_stop_elsewhere_waits_for_its_turn() {
     let two = two([Answer::new().text("It is").hang()]);
     let (_, _rest) = until(two.begin().await, "It is").await;
     tokio::time::sleep(Duration::from_millis(100)).await;
-    let stop = two.second.send(post("/api/conversations/c1/stop").body(Body::empty()).unwrap());
     let other = async {
         tokio::time::sleep(Duration::from_millis(50)).await;
         two.ways[1].begin(&run_of("default", "c1", "t2", 9)).await.unwrap();
     };
-    let (stopped, ()) = tokio::join!(stop, other);
-    assert_eq!(stopped.status(), StatusCode::NO_CONTENT);
-    let read = json_of(two.first.get("/api/conversations/c1").await).await;
+    tokio::join!(two.second.stop(), other);
+    let read = two.first.read().await;
     assert!(read["messages"][1]["text"].as_str().is_some_and(|text| text.starts_with("It is")), "{read}");
 }
 
@@ -77,10 +71,8 @@ async fn law_k2_stop_elsewhere_waits_for_its_turn() {
 async fn conversation_is_deleted_elsewhere() {
     let two = two([Answer::new().text("It is").hang()]);
     let (_, rest) = until(two.begin().await, "It is").await;
-    let delete = Request::builder().method(Method::DELETE).uri("/api/conversations/c1");
-    let deleted = two.second.send(delete.body(Body::empty()).unwrap()).await;
-    assert_eq!(deleted.status(), StatusCode::NO_CONTENT);
-    drop(rest.collect::<Vec<_>>().await);
+    two.second.delete().await;
+    rest_of(rest).await;
     for process in [&two.second, &two.first] {
         assert_eq!(process.get("/api/conversations/c1").await.status(), StatusCode::NOT_FOUND);
         assert_eq!(process.send(reading()).await.status(), StatusCode::NO_CONTENT);
@@ -97,8 +89,7 @@ async fn reader_elsewhere_keeps_no_turn_running() {
         let (_, elsewhere) = until(two.second.send(joining(None)).await, "It is").await;
         drop(rest);
         tokio::time::timeout(LIMIT, dropped).await.unwrap().unwrap();
-        let events: Vec<_> = elsewhere.map(Result::unwrap).collect().await;
-        let events = String::from_utf8(events.concat()).unwrap();
+        let events = rest_of(elsewhere).await;
         assert!(events.contains("the request was cancelled"), "{path}: {events}");
     }
 }
@@ -113,8 +104,7 @@ async fn turn_that_a_disconnect_has_stopped_runs_again() {
         let (_, elsewhere) = until(two.second.send(joining(None)).await, "It is").await;
         drop(rest);
         // A reader elsewhere sees the end, before the turn begins again.
-        let events: Vec<_> = elsewhere.map(Result::unwrap).collect().await;
-        assert!(String::from_utf8(events.concat()).unwrap().contains("the request was cancelled"));
+        assert!(rest_of(elsewhere).await.contains("the request was cancelled"));
         let process = if again_at_first { &two.first } else { &two.second };
         let again = text(process.post(path, &body).await).await;
         assert!(again.contains("It is sunny.") && !again.contains("cancelled"), "{again}");
@@ -141,10 +131,7 @@ async fn end_of_a_stopped_server_is_read_elsewhere() {
         way.set(State::Open);
         std::future::pending().await
     };
-    tokio::select! {
-        () = stopped => {}
-        () = opened => {}
-    }
+    tokio::select! { () = stopped => {} () = opened => {} }
     assert!(read_to_end(&two.second).await.contains("the request was cancelled"));
 }
 
@@ -187,10 +174,8 @@ async fn server_without_relay_stops_nothing_elsewhere() {
     let [first, second] = [(); 2].map(|()| setting_over(Arc::clone(&store), model.clone()));
     let (_, rest) = until(first.post("/api/chat", &asking("t1")).await, "It is ").await;
     assert!(running(&second).await.is_null());
-    let stop = post("/api/conversations/c1/stop").body(Body::empty()).unwrap();
-    assert_eq!(second.send(stop).await.status(), StatusCode::NO_CONTENT);
+    second.stop().await;
     tokio::time::sleep(Duration::from_secs(2)).await;
     gate.release();
-    let rest: Vec<_> = rest.map(Result::unwrap).collect().await;
-    assert!(String::from_utf8(rest.concat()).unwrap().contains("noon."));
+    assert!(rest_of(rest).await.contains("noon."));
 }

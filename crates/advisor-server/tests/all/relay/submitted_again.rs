@@ -5,36 +5,28 @@ use std::time::Duration;
 use advisor_core::{ConversationKey, Error, ErrorKind};
 use advisor_server::TurnRelay;
 use advisor_testkit::{Answer, Gate};
-use axum::body::Body;
-use axum::http::{Request, StatusCode};
-use futures::StreamExt;
+use axum::http::StatusCode;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::processes::{State, Two, asking, joining, read_to_end, reading, running, two};
 use crate::disconnects::bodies;
-use crate::setting::{LIMIT, post, post_in, refused, text, until};
-
-/// A request that names its turn, in each protocol.
-fn named(path: &str, body: &Value) -> Request<Body> {
-    post_in(path, body).header("idempotency-key", "t1").body(Body::from(body.to_string())).unwrap()
-}
+use crate::setting::{Setting, refused, rest_of, text, until};
 
 #[tokio::test(start_paused = true)]
 async fn repeated_request_joins_elsewhere_on_every_route() {
     for (path, body) in &bodies() {
         let gate = Gate::new();
         let two = two([Answer::new().text("It is ").gate(&gate).text("sunny.").done()]);
-        let (shown, rest) = until(two.first.send(named(path, body)).await, "It is ").await;
-        let again = two.second.send(named(path, body)).await;
+        let (shown, rest) = until(two.first.post_as("t1", path, body).await, "It is ").await;
+        let again = two.second.post_as("t1", path, body).await;
         assert_eq!(again.status(), StatusCode::OK, "{path}");
         gate.release();
-        let rest: Vec<_> = rest.map(Result::unwrap).collect().await;
-        let whole = shown + std::str::from_utf8(&rest.concat()).unwrap();
+        let whole = shown + &rest_of(rest).await;
         let text_of = |events: &str| (events.contains("sunny."), events.len());
         assert_eq!(text_of(&text(again).await), text_of(&whole), "{path}");
         // After its end, too.
-        let again = two.second.send(named(path, body)).await;
+        let again = two.second.post_as("t1", path, body).await;
         assert_eq!(text_of(&text(again).await), text_of(&whole), "{path}");
         assert_eq!(two.model.calls(), 1, "{path}");
     }
@@ -45,13 +37,13 @@ async fn answer_in_one_piece_is_joined_elsewhere() {
     let gate = Gate::new();
     let two = two([Answer::new().text("It is ").gate(&gate).text("sunny.").done()]);
     let body = json!({"messages": [{"role": "user", "content": "Hi"}], "user": "c1"});
-    let ask = || named("/v1/chat/completions", &body);
+    let ask =
+        async |process: &Setting| text(process.post_as("t1", "/v1/chat/completions", &body).await).await;
     let asked = async {
         gate.reached().await;
-        let again = tokio::join!(two.second.send(ask()), async { gate.release() }).0;
-        text(again).await
+        tokio::join!(ask(&two.second), async { gate.release() }).0
     };
-    let (first, second) = tokio::join!(async { text(two.first.send(ask()).await).await }, asked);
+    let (first, second) = tokio::join!(ask(&two.first), asked);
     assert!(first.contains("It is sunny."), "{first}");
     assert_eq!(second.len(), first.len());
     assert_eq!(two.model.calls(), 1);
@@ -75,7 +67,7 @@ async fn refused_turn_begins_elsewhere() {
     let busy = two.first.post("/api/chat", &asking("t2")).await;
     assert_eq!(refused(busy, StatusCode::CONFLICT).await, "conversation_busy");
     gate.release();
-    drop(rest.collect::<Vec<_>>().await);
+    rest_of(rest).await;
     sleep(Duration::from_millis(100)).await;
     let again = text(two.second.post("/api/chat", &asking("t2")).await).await;
     assert!(again.contains("It rains."), "{again}");
@@ -109,9 +101,7 @@ async fn expired_turn_that_begins_again_is_not_forgotten() {
     let reading = [until(one, "It rains").await.1, until(other, "It rains").await.1];
     two.first.server.stop(Duration::ZERO).await.unwrap();
     for rest in reading {
-        let events = timeout(LIMIT, rest.map(Result::unwrap).collect::<Vec<_>>()).await;
-        let events = events.unwrap();
-        assert!(String::from_utf8(events.concat()).unwrap().contains("the request was cancelled"));
+        assert!(rest_of(rest).await.contains("the request was cancelled"));
     }
 }
 
@@ -179,12 +169,9 @@ async fn copy_of_a_turn_does_not_hide_it() {
     sleep(Duration::from_millis(100)).await;
     assert_eq!(running(&two.second).await, "t1");
     let (_, joined) = until(two.second.send(joining(None)).await, "It is").await;
-    let stop = post("/api/conversations/c1/stop").body(Body::empty()).unwrap();
-    assert_eq!(two.second.send(stop).await.status(), StatusCode::NO_CONTENT);
+    two.second.stop().await;
     for body in [rest, joined] {
-        let events: Vec<_> =
-            timeout(Duration::from_secs(2), body.map(Result::unwrap).collect()).await.unwrap();
-        let events = String::from_utf8(events.concat()).unwrap();
+        let events = timeout(Duration::from_secs(2), rest_of(body)).await.unwrap();
         assert!(events.contains("the request was cancelled"), "{events}");
     }
     let copied = text(copy).await;

@@ -4,6 +4,7 @@
 use advisor_chain::stream_policy::LetterCase;
 use advisor_sse::Frames;
 use advisor_tests::prelude::*;
+use advisor_tests::tools::definition;
 
 use crate::table::{encode, protocols};
 
@@ -11,10 +12,6 @@ use crate::table::{encode, protocols};
 const DENIED: &str = "[denied]";
 /// The name of the denied tool.
 const SECRET_TOOL: &str = "wipe";
-
-fn definition(name: &str) -> ToolDefinition {
-    ToolDefinition::new(name, "Works.", json!({"type": "object"}))
-}
 
 /// Runs a turn over these answers. Calls of one tool are denied, and one name is replaced.
 async fn play(answers: Vec<Answer>) -> Vec<Result<Chunk>> {

@@ -4,6 +4,7 @@ use advisor_chain::client;
 use advisor_chain::memory::store::FencingToken;
 use advisor_testkit::{Around, Asked, ReceivedPrompt, StoreAround, Work};
 use advisor_tests::prelude::*;
+use advisor_tests::tools::definition;
 use shuttle::future::yield_now;
 
 /// A store whose operations yield to other tasks, before and after their effect. With leases, only the holder
@@ -67,10 +68,6 @@ pub(crate) fn chain(memory: &ChatMemoryAdvisor, place: Phase, seen: &Seen) -> Ch
         .tool(tool(definition("look"), seen))
         .build()
         .unwrap()
-}
-
-fn definition(name: &str) -> ToolDefinition {
-    ToolDefinition::new(name, "A tool of a test.", json!({"type": "object"}))
 }
 
 fn tool(definition: ToolDefinition, seen: &Seen) -> FnTool {

@@ -3,6 +3,7 @@
 use std::sync::atomic::AtomicBool;
 
 use advisor_tests::prelude::*;
+use advisor_tests::tools::definition;
 
 use crate::state_machine::steps::{Steps, lock};
 
@@ -78,8 +79,4 @@ impl Leaves {
             }
         })
     }
-}
-
-fn definition(name: &str) -> ToolDefinition {
-    ToolDefinition::new(name, "A tool of a test.", json!({"type": "object"}))
 }

@@ -28,19 +28,6 @@ async fn value_that_does_not_fit_is_not_repeated() {
     }
 }
 
-/// An answer that was accepted stays, also beside rejected ones, and is repeated in place of the model.
-#[tokio::test]
-async fn value_that_fits_is_repeated() {
-    for cache in caches() {
-        let model = ScriptedModel::new(["7"].map(Answer::from_text));
-        let client = ChatClient::builder(model.clone()).advisor(cache).build().unwrap();
-        for _ in 0..2 {
-            assert_eq!(number(&client, "How many are there?").await.unwrap(), 7);
-        }
-        assert_eq!(model.calls(), 1);
-    }
-}
-
 /// A repeated answer that is rejected is removed, also if it was kept for a similar question.
 #[tokio::test]
 async fn repeated_answer_that_is_rejected_is_removed() {

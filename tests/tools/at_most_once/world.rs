@@ -4,6 +4,7 @@ use std::task::Poll;
 
 use advisor_chain::tools::OUTCOME_UNKNOWN;
 use advisor_tests::prelude::*;
+use advisor_tests::tools::definition;
 use tokio::task::yield_now;
 
 /// The number of starts of each call, by its key.
@@ -11,11 +12,6 @@ pub(crate) type Starts = Arc<Mutex<BTreeMap<CallKey, u32>>>;
 
 pub(crate) fn key() -> ConversationKey {
     ConversationKey::new("c").unwrap()
-}
-
-fn definition(name: &str) -> ToolDefinition {
-    let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
-    ToolDefinition::new(name, "A tool of a test.", schema)
 }
 
 /// A tool that counts its starts and takes its time.

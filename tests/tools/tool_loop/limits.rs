@@ -189,20 +189,6 @@ async fn law_t3_the_defaults_apply() {
     assert_eq!(ToolLimits::default().same_calls, Some(10));
 }
 
-/// Every bound can be switched off.
-#[tokio::test]
-async fn every_bound_can_be_switched_off() {
-    let mut limits = ToolLimits::default();
-    (limits.rounds, limits.calls, limits.calls_per_tool, limits.same_calls) = (None, None, None, None);
-    let model = ScriptedModel::from_fn(|prompt| match prompt.round {
-        200 => Answer::from_text("Done."),
-        _ => Answer::from_calls([("c", "look", "{}")]),
-    });
-    let client = client(&model, limited(limits)).tool(tool("look", "sunny")).build().unwrap();
-    assert_eq!(client.prompt().user("go").call().await.unwrap().text(), "Done.");
-    assert_eq!(model.calls(), 200);
-}
-
 /// A bound counts the rounds of this turn, never those of another.
 #[tokio::test]
 async fn earlier_turns_do_not_count() {

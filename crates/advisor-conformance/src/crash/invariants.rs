@@ -11,6 +11,11 @@ use std::fmt;
 
 use super::CaseRun;
 
+/// Fails if something was seen that must not be.
+fn broken_if(is_seen: bool, seen: impl FnOnce() -> String) -> Result<(), String> {
+    if is_seen { Err(seen()) } else { Ok(()) }
+}
+
 /// A condition that must hold in every case. Each names its laws in `docs/guarantees.md`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]

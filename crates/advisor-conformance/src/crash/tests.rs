@@ -41,7 +41,7 @@ fn is_appended(event: &Event) -> bool {
 }
 
 fn append_of(step: &'static str) -> impl Fn(&Event) -> bool {
-    move |event| matches!(event, Event::Appended { key, .. } if &*key.step == step)
+    move |event| matches!(event, Event::Appended { key, .. } if key.step.split('-').next() == Some(step))
 }
 
 /// Removes the events of appends under this step.

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use advisor_core::{BlockDelta, ChatResponse, Chunk, ErrorKind, Message, OnDrop, Role, TurnEnd, TurnId};
 use conversation_store::{Entry, EntryKind, NewEntry, Version};
 
+use super::broken_if;
 use crate::crash::{CaseRun, Event, Fault, Outcome, TurnRun};
 use crate::sent::written;
 
@@ -31,14 +32,14 @@ pub(super) fn log_is_what_was_appended(run: &CaseRun) -> Result<(), String> {
         match event {
             Event::Appended { key, entries, version } => {
                 reached = reached.after(entries.len());
-                if *version != reached {
-                    return Err(format!("batch {key} led to version {version} instead of {reached}"));
-                }
+                broken_if(*version != reached, || {
+                    format!("batch {key} led to version {version} instead of {reached}")
+                })?;
                 versions.insert(key, reached);
             }
-            Event::AppendedAgain { key, version } if versions.get(key) != Some(version) => {
-                return Err(format!("batch {key}, appended again, led to version {version}"));
-            }
+            Event::AppendedAgain { key, version } => broken_if(versions.get(key) != Some(version), || {
+                format!("batch {key}, appended again, led to version {version}")
+            })?,
             _ => {}
         }
     }
@@ -51,15 +52,13 @@ pub(super) fn turns_are_contiguous(run: &CaseRun) -> Result<(), String> {
         let is_of =
             |entry: &Entry, role| entry.kind.as_message().is_some_and(|message| message.role() == role);
         let Some(first) = entries.first() else { continue };
-        if !seen.insert(&first.turn) {
-            return Err(format!("the entries of turn {} are not adjacent", first.turn));
-        }
+        broken_if(!seen.insert(&first.turn), || {
+            format!("the entries of turn {} are not adjacent", first.turn)
+        })?;
         // After an approval, the input is the results.
         let results = usize::from(is_of(first, Role::Tool));
         let inputs = entries.iter().filter(|entry| is_of(entry, Role::User)).count() + results;
-        if inputs != 1 {
-            return Err(format!("turn {} has {inputs} inputs", first.turn));
-        }
+        broken_if(inputs != 1, || format!("turn {} has {inputs} inputs", first.turn))?;
     }
     Ok(())
 }
@@ -101,12 +100,12 @@ impl Remembered {
         self.check_rounds(turn, &shown, killed)?;
         check_report(turn, &shown)?;
         let last = shown.values().next_back();
-        if !self.partial.is_empty() && last != Some(&self.partial) {
-            return Err(format!("{:?} is remembered as shown, and {last:?} was", self.partial));
-        }
-        if turn.outcome == Outcome::Completed && !self.completed {
-            return Err("a turn that has completed is not stored as completed".into());
-        }
+        broken_if(!self.partial.is_empty() && last != Some(&self.partial), || {
+            format!("{:?} is remembered as shown, and {last:?} was", self.partial)
+        })?;
+        broken_if(turn.outcome == Outcome::Completed && !self.completed, || {
+            "a turn that has completed is not stored as completed".into()
+        })?;
         Ok(())
     }
 
@@ -131,12 +130,12 @@ impl Remembered {
                 (in_answer, in_partial) => usize::from(in_answer) + usize::from(in_partial),
             };
             let may_be_lost = killed && is_open;
-            if times > 1 || (times == 0 && !may_be_lost) {
-                return Err(format!(
+            broken_if(times > 1 || (times == 0 && !may_be_lost), || {
+                format!(
                     "{text:?} was shown in round {round} and is remembered {times} times: answers {:?}, partial {:?}",
                     self.answers, self.partial
-                ));
-            }
+                )
+            })?;
         }
         Ok(())
     }
@@ -228,35 +227,32 @@ pub(super) fn undone_is_hidden(run: &CaseRun) -> Result<(), String> {
         if run.is_killed_from(place) {
             continue;
         }
-        if !is_hidden(turn, &run.log) {
-            return Err(format!("turn {} was rolled back and is not hidden", turn.id));
-        }
+        broken_if(!is_hidden(turn, &run.log), || {
+            format!("turn {} was rolled back and is not hidden", turn.id)
+        })?;
         let texts: HashSet<_> = turn.entries(&run.log).filter_map(user_text).collect();
         let asked = run.turns.iter().skip(place + 1).flat_map(|later| &later.events);
         let mut sent = asked.filter_map(|event| match event {
             Event::Asked { messages, .. } => Some(messages),
             _ => None,
         });
-        if sent.any(|messages| messages.iter().any(|message| texts.contains(&message.text()))) {
-            return Err(format!("turn {} was rolled back, and the model reads it", turn.id));
-        }
+        broken_if(
+            sent.any(|messages| messages.iter().any(|message| texts.contains(&message.text()))),
+            || format!("turn {} was rolled back, and the model reads it", turn.id),
+        )?;
     }
     Ok(())
 }
 
 pub(super) fn the_last_turn_works(run: &CaseRun) -> Result<(), String> {
     let Some(last) = run.turns.last() else { return Ok(()) };
-    if last.outcome != Outcome::Completed {
-        return Err(format!("the last turn does not complete; it ends with {:?}", last.outcome));
-    }
+    broken_if(last.outcome != Outcome::Completed, || {
+        format!("the last turn does not complete; it ends with {:?}", last.outcome)
+    })?;
     let remembered = Remembered::from_log(last, &run.log);
-    if !remembered.completed {
-        return Err(format!(
-            "the last turn is not remembered as one that has completed: {:?}",
-            remembered.answers
-        ));
-    }
-    Ok(())
+    broken_if(!remembered.completed, || {
+        format!("the last turn is not remembered as one that has completed: {:?}", remembered.answers)
+    })
 }
 
 pub(super) fn the_last_turn_is_unchanged(run: &CaseRun) -> Result<(), String> {
@@ -267,12 +263,11 @@ pub(super) fn the_last_turn_is_unchanged(run: &CaseRun) -> Result<(), String> {
     };
     let alone = run.alone.last().map(|entry| messages(&run.alone, &entry.turn)).unwrap_or_default();
     let remembered = messages(&run.log, &last.id);
-    if remembered != alone {
-        return Err(format!(
+    broken_if(remembered != alone, || {
+        format!(
             "the last turn is stored as {}, and in a separate conversation as {}",
             written(&remembered),
             written(&alone)
-        ));
-    }
-    Ok(())
+        )
+    })
 }

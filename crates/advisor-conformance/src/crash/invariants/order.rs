@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use advisor_core::{CallKey, Chunk, Effect, Message, Role, Text, TurnEnd, TurnId};
 use conversation_store::{EntryKind, NewEntry};
 
+use super::broken_if;
 use crate::crash::case_run::appended;
 use crate::crash::{AwaitPoint, CaseRun, Event, Fault, Outcome, TurnRun};
 use advisor_testkit::StoreFault;
@@ -22,9 +23,10 @@ pub(super) fn input_comes_first(run: &CaseRun) -> Result<(), String> {
     for turn in &run.turns {
         let asked = turn.events.iter().position(|event| matches!(event, Event::Asked { .. }));
         let Some(before) = asked.and_then(|asked| turn.events.get(..asked)) else { continue };
-        if !messages(before, &turn.id).any(|message| matches!(message.role(), Role::User | Role::Tool)) {
-            return Err(format!("turn {} asks the model before its input is stored", turn.id));
-        }
+        broken_if(
+            !messages(before, &turn.id).any(|message| matches!(message.role(), Role::User | Role::Tool)),
+            || format!("turn {} asks the model before its input is stored", turn.id),
+        )?;
     }
     Ok(())
 }
@@ -38,9 +40,7 @@ pub(super) fn answers_precede_tools(run: &CaseRun) -> Result<(), String> {
             let before = earlier.chain(started.events.get(..place).unwrap_or_default());
             let stored =
                 messages(before, &key.turn).flat_map(Message::tool_calls).any(|call| call.id == *call_id);
-            if !stored {
-                return Err(format!("the tool of call {call_id} starts before the call is stored"));
-            }
+            broken_if(!stored, || format!("the tool of call {call_id} starts before the call is stored"))?;
         }
     }
     Ok(())
@@ -83,13 +83,12 @@ pub(super) fn failures_end_the_turn(run: &CaseRun) -> Result<(), String> {
 
 fn nothing_follows(turn: &TurnRun, after: &[Event]) -> Result<(), String> {
     let goes_on = |event: &Event| matches!(event, Event::ToolStarted { .. } | Event::Asked { .. });
-    if after.iter().any(goes_on) {
-        return Err("a tool starts or the model is asked after the turn has failed".into());
-    }
-    if turn.outcome == Outcome::Completed && !is_at_the_end(after) {
-        return Err("the turn completes although it has failed".into());
-    }
-    Ok(())
+    broken_if(after.iter().any(goes_on), || {
+        "a tool starts or the model is asked after the turn has failed".into()
+    })?;
+    broken_if(turn.outcome == Outcome::Completed && !is_at_the_end(after), || {
+        "the turn completes although it has failed".into()
+    })
 }
 
 /// Checks that neither the loop nor the turn uses a failed answer, until an advisor inside the loop retries or
@@ -135,24 +134,24 @@ pub(super) fn the_end_comes_last(run: &CaseRun) -> Result<(), String> {
     for turn in &run.turns {
         let end = turn.events.iter().position(|event| matches!(event, Event::TurnEnded(_)));
         let (before, after) = turn.events.split_at(end.unwrap_or(turn.events.len()));
-        if after.iter().any(|event| matches!(event, Event::Delivered(_))) {
-            return Err("the turn emits an item after its end".into());
-        }
+        broken_if(after.iter().any(|event| matches!(event, Event::Delivered(_))), || {
+            "the turn emits an item after its end".into()
+        })?;
         if turn.outcome == Outcome::Stuck {
             let (passed, last) = (turn.await_points.len(), turn.await_points.last());
             return Err(format!("the turn hangs after {passed} points; the last one is: {last:?}"));
         }
-        if turn.outcome == Outcome::Stopped {
-            return Err("the turn ends with neither `Completed` nor an error".into());
-        }
+        broken_if(turn.outcome == Outcome::Stopped, || {
+            "the turn ends with neither `Completed` nor an error".into()
+        })?;
         let completed =
             before.iter().position(|event| matches!(event, Event::Delivered(Chunk::Completed(_))));
         let Some(before) = completed.and_then(|completed| before.get(..completed)) else { continue };
         let is_end = |kind: &EntryKind| matches!(kind, EntryKind::TurnEnded(TurnEnd::Completed(_)));
         let ends = before.iter().flat_map(appended).filter(|entry| entry.turn == turn.id);
-        if !ends.map(|entry| &entry.kind).any(is_end) {
-            return Err("`Completed` is emitted before the end is stored".into());
-        }
+        broken_if(!ends.map(|entry| &entry.kind).any(is_end), || {
+            "`Completed` is emitted before the end is stored".into()
+        })?;
     }
     Ok(())
 }
@@ -163,11 +162,9 @@ pub(super) fn tools_run_once(run: &CaseRun) -> Result<(), String> {
     let mut in_loop = false;
     for event in run.events() {
         for start in appended(event).iter().filter_map(start) {
-            if in_loop && started.iter().any(|other: &&CallKey| is_same_round(other, start)) {
-                return Err(format!(
-                    "the start of call {start} is stored after a tool of its round has started"
-                ));
-            }
+            broken_if(in_loop && started.iter().any(|other: &&CallKey| is_same_round(other, start)), || {
+                format!("the start of call {start} is stored after a tool of its round has started")
+            })?;
             stored.insert(start);
         }
         let (key, first) = match event {
@@ -182,9 +179,7 @@ pub(super) fn tools_run_once(run: &CaseRun) -> Result<(), String> {
             Event::ToolEffect(key) => (key, had_effect.insert(key)),
             _ => continue,
         };
-        if !first {
-            return Err(format!("call {key} is run twice"));
-        }
+        broken_if(!first, || format!("call {key} is run twice"))?;
     }
     Ok(())
 }
@@ -214,9 +209,9 @@ pub(super) fn loops_end_once(run: &CaseRun) -> Result<(), String> {
         }
         // An advisor that runs the whole loop again starts another one after the first has ended. A loop that
         // its advisors refuse to join ends without having started.
-        if !in_turns || started > ended || ended > started.max(1) {
-            return Err(format!("the loop starts {started} times and ends {ended} times"));
-        }
+        broken_if(!in_turns || started > ended || ended > started.max(1), || {
+            format!("the loop starts {started} times and ends {ended} times")
+        })?;
     }
     Ok(())
 }

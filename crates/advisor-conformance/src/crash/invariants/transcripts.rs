@@ -5,6 +5,7 @@ use advisor_testkit::validate_transcript;
 use chat_memory_advisor::{INTERRUPTED, repair};
 use conversation_store::{Entry, EntryKind, NewEntry};
 
+use super::broken_if;
 use crate::crash::case_run::appended;
 use crate::crash::{CaseRun, Event};
 use crate::sent::{is_sent, written};
@@ -16,9 +17,9 @@ pub(super) fn requests_are_valid(run: &CaseRun) -> Result<(), String> {
         if let Some(defect) = validate_transcript(said.iter().copied()).first() {
             return Err(format!("{defect} in {}", written(said)));
         }
-        if said.first().is_none_or(|first| first.role() != Role::User) {
-            return Err(format!("the first message is not from the user in {}", written(said)));
-        }
+        broken_if(said.first().is_none_or(|first| first.role() != Role::User), || {
+            format!("the first message is not from the user in {}", written(said))
+        })?;
     }
     Ok(())
 }
@@ -35,13 +36,9 @@ pub(super) fn memory_is_the_prompt(run: &CaseRun) -> Result<(), String> {
         }
         let sent: Vec<_> = messages.iter().filter(|message| message.role() != Role::System).collect();
         let is_same = |(received, stored): (&&Message, &Message)| is_sent(received, stored);
-        if sent.len() != repaired.len() || !sent.iter().zip(&repaired).all(is_same) {
-            return Err(format!(
-                "the model was sent {}, and memory has {}",
-                written(sent),
-                written(&repaired)
-            ));
-        }
+        broken_if(sent.len() != repaired.len() || !sent.iter().zip(&repaired).all(is_same), || {
+            format!("the model was sent {}, and memory has {}", written(sent), written(&repaired))
+        })?;
     }
     Ok(())
 }
@@ -53,9 +50,7 @@ pub(super) fn repairing_again_changes_nothing(run: &CaseRun) -> Result<(), Strin
             return Err(format!("{defect} in the repaired log {}", written(&once)));
         }
         let again = repair(&as_one_turn(&once, &turn.id));
-        if again != once {
-            return Err(format!("{} becomes {}", written(&once), written(&again)));
-        }
+        broken_if(again != once, || format!("{} becomes {}", written(&once), written(&again)))?;
     }
     Ok(())
 }

@@ -9,9 +9,8 @@ use advisor_chain::advisors::{
 };
 use advisor_chain::chain::{Backoff, FallbackModel, context_fn};
 use advisor_chain::mcp::{ChainServer, McpServer, McpTools};
-use advisor_chain::messages::BlockObserver;
 use advisor_chain::retrieval::{Document, InMemoryVectors, PastTurns, Query, Retrieval};
-use advisor_chain::stream_policy::{Guard, LetterCase, ObserveBlocks};
+use advisor_chain::stream_policy::{Guard, LetterCase};
 use advisor_chain::structured::{OutputFormat, StructuredOutput};
 use advisor_chain::tools::tools_fn;
 use advisor_conformance::advisor::*;
@@ -86,7 +85,7 @@ fn of_the_workspace() -> Vec<(&'static str, Subject)> {
             })
             .with_declared([HoldsBackBlocks]),
         ),
-        ("an observer of blocks", Subject::new(|| ObserveBlocks::new(|_| Looks))),
+        ("one that looks", Subject::new(looks)),
         (
             "an output guard that matches",
             Subject::new(|| {
@@ -225,7 +224,7 @@ const LOOKING_AT_CHUNKS: [(&str, u64); 17] = [
     ("words that do not occur", 0),
     ("an output guard that does not match", 0),
     ("a policy that allows", 0),
-    ("an observer of blocks", 0),
+    ("one that looks", 0),
     ("context", 0),
     ("retrieval of documents", 0),
     ("a budget", 0),
@@ -263,9 +262,11 @@ fn judges(verdict: fn(&PendingBlock) -> Verdict) -> BlockPolicy {
     })
 }
 
-struct Looks;
-
-impl BlockObserver for Looks {}
+fn looks() -> impl StreamAdvisor {
+    from_fn("looks", |request: ChatRequest, next: AdvisorChain| async move {
+        Ok(next.next_stream(request).await?.inspect_chunks(|_| {}))
+    })
+}
 
 fn city() -> OutputFormat {
     let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});

@@ -1,9 +1,6 @@
 //! Policies over blocks.
 
-use advisor_chain::messages::BlockObserver;
-use advisor_chain::stream_policy::{
-    BlockPolicy, Guard, LetterCase, ObserveBlocks, PendingBlock, ReplaceText, Verdict,
-};
+use advisor_chain::stream_policy::{BlockPolicy, Guard, LetterCase, PendingBlock, ReplaceText, Verdict};
 
 use super::{Base, Row, Touch};
 
@@ -16,7 +13,6 @@ pub(super) fn rows() -> Vec<Row> {
         Row::new("ReplaceText", || ReplaceText::new([("however", "but"), ("Mallory", "[name]")]))
             .in_a(Base::Text, ", two words")
             .touching(Touch::Works(2_500)),
-        Row::new("ObserveBlocks", || ObserveBlocks::new(|_| Seen)).touching(Touch::Looks),
         Row::new("InputGuard", || Guard::for_words(["password"], LetterCase::Ignore).on_input())
             .in_a(Base::Text, ", one word"),
         Row::new("OutputGuard", || Guard::for_words(["Mallory"], LetterCase::Exact).on_output())
@@ -31,8 +27,3 @@ fn judged() -> BlockPolicy {
         Ok(if deletes { Verdict::deny("") } else { Verdict::Allow })
     })
 }
-
-/// An observer without callbacks.
-struct Seen;
-
-impl BlockObserver for Seen {}

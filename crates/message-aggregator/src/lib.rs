@@ -24,9 +24,7 @@ pub use aggregator::MessageAggregator;
 pub use aggregator::bounds::AggregateError;
 pub use aggregator::settings::{AggregatorLimits, AggregatorSettings};
 pub use chunk::fold::ChunkFold;
-pub use chunk::{
-    BlockDelta, BlockHead, BlockObserver, CallHead, Chunk, NotStartedReason, ToolEvent, ToolEventKind,
-};
+pub use chunk::{BlockDelta, BlockHead, CallHead, Chunk, NotStartedReason, ToolEvent, ToolEventKind};
 pub use delta::{Delta, DeltaKind, MediaDelta, Origin, ToolCallDelta};
 pub use json::JSON_VERSION;
 pub use message::block::{Block, BlockContent, BlockId, BlockKind, Citation, Opaque, ProviderData};

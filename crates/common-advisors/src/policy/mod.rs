@@ -1,4 +1,4 @@
-//! Policies over the blocks of an answer while it streams: judges, replacement, guards, observers.
+//! Policies over the blocks of an answer while it streams: judges, replacement, guards.
 //!
 //! No policy changes a response by itself: the core keeps response, transcript, errors and memory equal to the emitted
 //! chunks.
@@ -71,7 +71,6 @@
 mod blocks;
 mod guard;
 mod judge;
-mod observe;
 mod replace;
 mod search;
 
@@ -79,6 +78,5 @@ pub use blocks::{BlockPolicy, Denial, DenialCause, Denials, OnFailure};
 pub use guard::{Guard, InputGuard, OutputGuard};
 pub use judge::model_judge::ModelJudge;
 pub use judge::{Judge, PendingBlock, Verdict};
-pub use observe::ObserveBlocks;
 pub use replace::ReplaceText;
 pub use search::words::LetterCase;

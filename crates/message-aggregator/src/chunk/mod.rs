@@ -1,4 +1,4 @@
-//! `Chunk`, `BlockHead`, `CallHead`, `BlockDelta`, `ToolEvent` and `BlockObserver`: the items of the stream that advisors see.
+//! `Chunk`, `BlockHead`, `CallHead`, `BlockDelta` and `ToolEvent`: the items of the stream that advisors see.
 
 pub(crate) mod fold;
 
@@ -157,59 +157,6 @@ impl Chunk {
         let closed = Self::Closed { block, content: content.clone() };
         std::iter::once(opened).chain(delta).chain(std::iter::once(closed))
     }
-
-    /// Calls `observer` if this chunk opens, extends or closes a block, voids a round, or completes the answer.
-    pub fn observe(&self, observer: &mut (impl BlockObserver + ?Sized)) {
-        match self {
-            Self::Opened { block, head } => observer.opened(*block, head),
-            Self::Delta { block, delta } => observer.delta(*block, delta),
-            Self::Closed { block, content } => observer.closed(*block, content),
-            Self::AttemptRestarted { round } => observer.restarted(*round),
-            Self::Completed(response) => observer.completed(response),
-            _ => {}
-        }
-    }
-}
-
-/// Callbacks for blocks, for use without a stream; call them with [`Chunk::observe`].
-///
-/// # Example
-/// ```
-/// use message_aggregator::{Block, BlockId, BlockObserver, Delta, MessageAggregator};
-///
-/// #[derive(Default)]
-/// struct Whole(Vec<Block>);
-/// impl BlockObserver for Whole {
-///     fn closed(&mut self, _block: BlockId, content: &Block) {
-///         self.0.push(content.clone());
-///     }
-/// }
-///
-/// let mut whole = Whole::default();
-/// let mut aggregator = MessageAggregator::new(1);
-/// let mut chunks = Default::default();
-/// aggregator.push(Delta::text("Hello"), &mut chunks)?;
-/// aggregator.push(Delta::done(), &mut chunks)?;
-/// aggregator.finish(&mut chunks)?;
-/// chunks.iter().for_each(|chunk| chunk.observe(&mut whole));
-/// assert_eq!(whole.0[0].as_text(), Some("Hello"));
-/// # Ok::<(), message_aggregator::AggregateError>(())
-/// ```
-pub trait BlockObserver {
-    /// Runs when a block opens.
-    fn opened(&mut self, _block: BlockId, _head: &BlockHead) {}
-
-    /// Runs for each piece of a block.
-    fn delta(&mut self, _block: BlockId, _delta: &BlockDelta) {}
-
-    /// Runs when a block closes.
-    fn closed(&mut self, _block: BlockId, _content: &Block) {}
-
-    /// Runs when the blocks of a round become void, since the model is called again.
-    fn restarted(&mut self, _round: u32) {}
-
-    /// Runs when the answer is complete. It does not run for an answer that fails or is dropped.
-    fn completed(&mut self, _response: &ChatResponse) {}
 }
 
 /// A piece of a block.

@@ -1,32 +1,28 @@
-//! Tests of reading an answer while it arrives: callbacks at block level, and the state so far.
+//! Tests of reading an answer while it arrives: the chunks of each delta, and the state so far.
 
 use std::collections::VecDeque;
 
 use crate::common::ROUND;
 use message_aggregator::{
-    Block, BlockDelta, BlockHead, BlockId, BlockObserver, Chunk, Delta, DeltaKind, FinishReason,
-    MessageAggregator, ProviderData, ToolCall, ToolCallDelta, Usage,
+    Chunk, Delta, DeltaKind, FinishReason, MessageAggregator, ProviderData, ToolCall, ToolCallDelta, Usage,
 };
 use serde_json::json;
 
-/// Writes down each callback as one line.
-#[derive(Default)]
-struct Log(Vec<String>);
-
-impl BlockObserver for Log {
-    fn opened(&mut self, block: BlockId, head: &BlockHead) {
-        let call = head.call.as_ref().map(|call| format!(" {} {}", call.name, call.call_id));
-        self.0.push(format!("{block} opened {:?}{}", head.kind, call.unwrap_or_default()));
-    }
-
-    fn delta(&mut self, block: BlockId, delta: &BlockDelta) {
-        self.0.push(format!("{block} {delta:?}"));
-    }
-
-    fn closed(&mut self, block: BlockId, content: &Block) {
-        let complete = content.as_tool_call().map(|call| call.complete);
-        self.0.push(format!("{block} closed {:?} {complete:?}", content.kind()));
-    }
+/// Each chunk as one line.
+fn lines(chunks: &mut VecDeque<Chunk>) -> Vec<String> {
+    let line = |chunk: Chunk| match chunk {
+        Chunk::Opened { block, head } => {
+            let call = head.call.map(|call| format!(" {} {}", call.name, call.call_id));
+            Some(format!("{block} opened {:?}{}", head.kind, call.unwrap_or_default()))
+        }
+        Chunk::Delta { block, delta } => Some(format!("{block} {delta:?}")),
+        Chunk::Closed { block, content } => {
+            let complete = content.as_tool_call().map(|call| call.complete);
+            Some(format!("{block} closed {:?} {complete:?}", content.kind()))
+        }
+        _ => None,
+    };
+    chunks.drain(..).filter_map(line).collect()
 }
 
 fn answer() -> Vec<Delta> {
@@ -47,21 +43,16 @@ fn answer() -> Vec<Delta> {
 }
 
 #[test]
-fn callbacks_come_in_order_within_causing_push() {
+fn chunks_come_in_order_within_causing_push() {
     let mut aggregator = MessageAggregator::new(ROUND);
-    let mut log = Log::default();
     let mut chunks = VecDeque::new();
     let mut pushes = Vec::new();
-    let mut observe = |chunks: &mut VecDeque<Chunk>| {
-        chunks.drain(..).for_each(|chunk| chunk.observe(&mut log));
-        std::mem::take(&mut log.0)
-    };
     for delta in answer() {
         aggregator.push(delta, &mut chunks).unwrap();
-        pushes.push(observe(&mut chunks));
+        pushes.push(lines(&mut chunks));
     }
     aggregator.finish(&mut chunks).unwrap();
-    pushes.push(observe(&mut chunks));
+    pushes.push(lines(&mut chunks));
     let expected: [&[&str]; 13] = [
         &["1.0 opened Reasoning", "1.0 Reasoning(\"hm\")"],
         &["1.0 closed Reasoning None", "1.1 opened Text", "1.1 Text(\"Let me\")"],

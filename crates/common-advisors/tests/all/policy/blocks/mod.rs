@@ -8,11 +8,9 @@
 //! | content only | `shapes::text_alone_passes_unjudged` |
 //! | calls only; each is complete when the next one begins | `shapes::eager_calls_are_judged_when_the_next_begins` |
 //! | content, then calls, with empty strings between | `shapes::empty_pieces_open_no_block` |
-//! | 98 pieces of content, then two calls | `shapes::blocks_open_and_close_in_order` |
 //! | the same tool twice; a late or missing id; repeated indexes | the aggregator decides: `crates/message-aggregator/tests/all/repeated_ids.rs`, `generated_ids.rs` |
 //! | content after calls is a new block | `shapes::text_after_a_call_is_a_separate_block` |
 //! | a call that is cut off is not handed on as complete | `judging::law_t2_judge_sees_that_a_call_is_cut` |
-//! | order of callbacks; cleanup also after an error | `observers::law_s3_each_kind_has_its_callbacks` |
 //! | a call is withheld, then emitted whole | `judging::law_s4_allowed_call_is_emitted_unchanged` |
 //! | a denied call becomes text, without orphans | `judging::law_s3_s4_denied_call_is_a_text` |
 //! | everything else passes while a call is held back | `judging::law_s2_only_judged_calls_wait` |
@@ -48,7 +46,6 @@ mod common;
 mod failures;
 mod judging;
 mod models;
-mod observers;
 mod replacing;
 mod shapes;
 mod waiting;

@@ -1,6 +1,6 @@
 //! Tool calls in the text of a model: run, remembered and sent again as those of an interface are.
 
-use advisor_chain::chain::{ParallelToolCalls, ResponseFormat};
+use advisor_chain::chain::ResponseFormat;
 use advisor_chain::text_tool_calls::{Leaks, ParserLimits, TextFormat, TextTools, ToolCallFormat, ToolForm};
 use advisor_tests::prelude::*;
 
@@ -283,7 +283,7 @@ async fn tool_choice_is_described_in_words() {
             in_text(TextFormat::Json),
         );
         let options = ChatOptions {
-            parallel_tool_calls: Some(ParallelToolCalls::Forbidden),
+            parallel_tool_calls: Some(false),
             tool_choice: Some(choice),
             ..ChatOptions::default()
         };

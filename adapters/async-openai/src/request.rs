@@ -5,7 +5,7 @@ mod parts;
 
 use std::sync::Arc;
 
-use advisor_core::{ChatRequest, Error, ParallelToolCalls, ResponseFormat, Result, ToolChoice};
+use advisor_core::{ChatRequest, Error, ResponseFormat, Result, ToolChoice};
 use async_openai::types::chat::{
     ChatCompletionNamedToolChoice, ChatCompletionStreamOptions, ChatCompletionTool,
     ChatCompletionToolChoiceOption, ChatCompletionTools, CreateChatCompletionRequest, FunctionName,
@@ -110,7 +110,7 @@ fn set_tools(body: &mut CreateChatCompletionRequest, request: &ChatRequest, name
     });
     body.tools = Some(tools.collect());
     body.tool_choice = request.api_tool_choice().map(|choice| tool_choice(choice, names));
-    body.parallel_tool_calls = request.options.parallel_tool_calls.map(ParallelToolCalls::are_allowed);
+    body.parallel_tool_calls = request.options.parallel_tool_calls;
 }
 
 fn tool_choice(choice: &ToolChoice, names: &WireNames) -> ChatCompletionToolChoiceOption {

@@ -4,9 +4,7 @@ mod message;
 
 use std::sync::Arc;
 
-use advisor_core::{
-    ChatOptions, ChatRequest, Error, ParallelToolCalls, ResponseFormat, Result, ToolChoice, ToolDefinition,
-};
+use advisor_core::{ChatOptions, ChatRequest, Error, ResponseFormat, Result, ToolChoice, ToolDefinition};
 use genai::chat::{
     ChatOptions as WireOptions, ChatRequest as WireRequest, ChatResponseFormat, JsonSpec, Tool,
     ToolChoice as WireChoice,
@@ -48,7 +46,7 @@ pub(crate) fn prepared(request: &ChatRequest, format: &str, sends_reasoning: boo
 }
 
 fn options(options: &ChatOptions) -> Result<WireOptions> {
-    if options.parallel_tool_calls == Some(ParallelToolCalls::Forbidden) {
+    if options.parallel_tool_calls == Some(false) {
         return Err(Error::configuration(
             "genai has no field that forbids parallel calls; send the server's own field as an extra one",
         ));

@@ -6,9 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use adapter_tests::assert_kinds;
-use advisor_core::{
-    ChatModel, ChatOptions, ChatRequest, ErrorKind, Message, ParallelToolCalls, text_with_sources,
-};
+use advisor_core::{ChatModel, ChatOptions, ChatRequest, ErrorKind, Message, text_with_sources};
 use advisor_test_support::ResponsesTranscript;
 use advisor_testkit::{ReplayServer, Reply, answer_of};
 use genai::Client;
@@ -67,7 +65,7 @@ async fn options_without_a_field_are_errors() {
     let model = model::ask(&server.url());
     for options in [
         ChatOptions { seed: Some(-1), ..ChatOptions::default() },
-        ChatOptions { parallel_tool_calls: Some(ParallelToolCalls::Forbidden), ..ChatOptions::default() },
+        ChatOptions { parallel_tool_calls: Some(false), ..ChatOptions::default() },
     ] {
         let request = ChatRequest { options, ..ChatRequest::new(Message::user("Hello")) };
         let error = answer_of(&model, request).await.expect_err("no field");

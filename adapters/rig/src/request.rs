@@ -5,7 +5,7 @@ mod parts;
 
 use std::sync::Arc;
 
-use advisor_core::{ChatOptions, ChatRequest, Error, ParallelToolCalls, ResponseFormat, Result, ToolChoice};
+use advisor_core::{ChatOptions, ChatRequest, Error, ResponseFormat, Result, ToolChoice};
 use provider_http::names::{IdRule, NameRule, WireNames};
 use provider_http::written::parameters_of;
 use rig_core::completion::{CompletionRequest, ToolDefinition};
@@ -39,8 +39,7 @@ pub(crate) fn prepared(request: &ChatRequest, format: &str) -> Result<Prepared> 
     if !prompt.tools.is_empty() {
         let choice = request.api_tool_choice().map(|choice| tool_choice(choice, &wire));
         prompt.tool_choice = choice.transpose()?;
-        prompt.options.parallel_tool_calls =
-            request.options.parallel_tool_calls.map(ParallelToolCalls::are_allowed);
+        prompt.options.parallel_tool_calls = request.options.parallel_tool_calls;
     }
     set_options(&mut prompt, &request.options)?;
     Ok(Prepared { request: prompt, names: Arc::new(wire) })

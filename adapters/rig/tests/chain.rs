@@ -6,7 +6,7 @@ use adapter_tests::{
     Known, assert_memory_order, assert_options, assert_recordings, assert_signed_call,
     assert_signed_reasoning, assert_transcript,
 };
-use advisor_core::{ChatOptions, ParallelToolCalls};
+use advisor_core::ChatOptions;
 use serde_json::json;
 
 #[tokio::test]
@@ -17,7 +17,7 @@ async fn messages_of_all_roles_are_sent() {
 #[tokio::test]
 async fn options_are_sent() {
     let options = ChatOptions {
-        parallel_tool_calls: Some(ParallelToolCalls::Forbidden),
+        parallel_tool_calls: Some(false),
         stop: vec!["END".into()],
         seed: Some(7),
         ..ChatOptions::default()

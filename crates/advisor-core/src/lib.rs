@@ -67,7 +67,7 @@ pub use model::{ChatModel, SchemaSupport};
 pub use panics::{catch_panics, drop_caught};
 pub use request::ChatRequest;
 pub use request::described_schema::described_schema;
-pub use request::options::{ChatOptions, ParallelToolCalls, ResponseFormat, ToolChoice};
+pub use request::options::{ChatOptions, ResponseFormat, ToolChoice};
 pub use stream::attempts::Attempts;
 pub use stream::chunk_stream::ChunkStream;
 pub use stream::edit::{ChunkEditor, EditedChunks, HoldBack, PendingText};

@@ -1,4 +1,4 @@
-//! `ChatOptions`, `ToolChoice`, `ParallelToolCalls` and `ResponseFormat`; `or` merges options with defaults.
+//! `ChatOptions`, `ToolChoice` and `ResponseFormat`; `or` merges options with defaults.
 
 use std::fmt;
 
@@ -34,7 +34,7 @@ pub struct ChatOptions {
     /// Whether and which tool to call.
     pub tool_choice: Option<ToolChoice>,
     /// Whether one answer may ask for several tools.
-    pub parallel_tool_calls: Option<ParallelToolCalls>,
+    pub parallel_tool_calls: Option<bool>,
     /// Whether a call counts as complete when the next block begins. Correct only for providers that never interleave
     /// calls. If false, the provider's profile decides.
     pub eager_calls: bool,
@@ -56,24 +56,6 @@ pub enum ToolChoice {
     Required,
     /// This tool. The loop sends this up to the first round that runs tools.
     Tool(Text),
-}
-
-/// Whether one answer may ask for several tools.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ParallelToolCalls {
-    /// An answer may have several calls.
-    Allowed,
-    /// An answer has one call at most.
-    Forbidden,
-}
-
-impl ParallelToolCalls {
-    /// Checks whether an answer may have several calls, as the fields of providers state it.
-    #[must_use]
-    pub fn are_allowed(self) -> bool {
-        self == Self::Allowed
-    }
 }
 
 /// The form of an answer.

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use advisor_core::{
-    ChatClient, ChatModel, ChatOptions, ChatRequest, ChunkStream, ParallelToolCalls, ResponseFormat, Result,
-    SchemaSupport, ToolChoice, ToolDefinition, async_trait,
+    ChatClient, ChatModel, ChatOptions, ChatRequest, ChunkStream, ResponseFormat, Result, SchemaSupport,
+    ToolChoice, ToolDefinition, async_trait,
 };
 use advisor_server::ChatServer;
 use advisor_testkit::{Answer, ScriptedModel};
@@ -147,8 +147,7 @@ async fn settings_that_are_named_as_ignored_are_accepted() {
 async fn limits_stops_and_choices_reach_the_model() {
     let limited = ChatOptions { max_tokens: Some(7), ..ChatOptions::default() };
     let stopped = ChatOptions { stop: vec!["a".into(), "b".into()], ..ChatOptions::default() };
-    let single =
-        ChatOptions { parallel_tool_calls: Some(ParallelToolCalls::Forbidden), ..ChatOptions::default() };
+    let single = ChatOptions { parallel_tool_calls: Some(false), ..ChatOptions::default() };
     let chosen = |choice| ChatOptions { tool_choice: Some(choice), ..ChatOptions::default() };
     let ask = || chosen(ToolChoice::Tool("ask".into()));
     let [chat, responses, messages] = ROUTES;

@@ -5,8 +5,8 @@ mod messages;
 mod order;
 
 use advisor_core::{
-    Block, BlockContent, ChatOptions, Message, Opaque, ParallelToolCalls, ProviderData, ResponseFormat,
-    ToolCall, ToolChoice, ToolDefinition, ToolResult, ToolSet,
+    Block, BlockContent, ChatOptions, Message, Opaque, ProviderData, ResponseFormat, ToolCall, ToolChoice,
+    ToolDefinition, ToolResult, ToolSet,
 };
 use advisor_testkit::DescribedTool;
 use serde_json::json;
@@ -115,27 +115,19 @@ fn tools_and_their_choice_are_written() {
     let described = written_with(&settings, &request);
     assert_eq!(described["tools"][0]["name"], "now");
     assert_eq!(described["tools"][1], json!({"type": "custom_2026", "name": "look"}));
-    let choice = |choice: Option<ToolChoice>, parallel: Option<ParallelToolCalls>| {
+    let choice = |choice: Option<ToolChoice>, parallel: Option<bool>| {
         let mut options = ChatOptions::default();
         (options.tool_choice, options.parallel_tool_calls) = (choice, parallel);
         written(&ChatRequest { options, ..request.clone() })["tool_choice"].take()
     };
     for (chosen, parallel, expected) in [
         (Some(ToolChoice::Auto), None, json!({"type": "auto"})),
-        (Some(ToolChoice::None), Some(ParallelToolCalls::Forbidden), json!({"type": "none"})),
+        (Some(ToolChoice::None), Some(false), json!({"type": "none"})),
         (Some(ToolChoice::Required), None, json!({"type": "any"})),
-        (
-            Some(ToolChoice::Required),
-            Some(ParallelToolCalls::Forbidden),
-            json!({"type": "any", "disable_parallel_tool_use": true}),
-        ),
+        (Some(ToolChoice::Required), Some(false), json!({"type": "any", "disable_parallel_tool_use": true})),
         (Some(ToolChoice::Tool("look".into())), None, json!({"type": "tool", "name": "look"})),
-        (
-            None,
-            Some(ParallelToolCalls::Forbidden),
-            json!({"type": "auto", "disable_parallel_tool_use": true}),
-        ),
-        (None, Some(ParallelToolCalls::Allowed), json!({"type": "auto", "disable_parallel_tool_use": false})),
+        (None, Some(false), json!({"type": "auto", "disable_parallel_tool_use": true})),
+        (None, Some(true), json!({"type": "auto", "disable_parallel_tool_use": false})),
     ] {
         assert_eq!(choice(chosen, parallel), expected);
     }

@@ -40,8 +40,8 @@ impl<'a> Offered<'a> {
             _ => "auto",
         };
         fields.insert("type".to_owned(), kind.into());
-        if let Some(calls) = parallel.filter(|_| kind != "none") {
-            fields.insert("disable_parallel_tool_use".to_owned(), (!calls.are_allowed()).into());
+        if let Some(parallel) = parallel.filter(|_| kind != "none") {
+            fields.insert("disable_parallel_tool_use".to_owned(), (!parallel).into());
         }
         Some(Value::Object(fields))
     }

@@ -41,7 +41,7 @@ pub(super) fn write(
     // Servers refuse fields about tools if no tool is offered.
     if is_any_offered(request, profile) {
         set("tool_choice", request.api_tool_choice().map(|choice| tool_choice(choice, profile, names)));
-        set("parallel_tool_calls", options.parallel_tool_calls.map(|calls| calls.are_allowed().into()));
+        set("parallel_tool_calls", options.parallel_tool_calls.map(Value::from));
     }
     fields.extend(options.extra.clone());
     if fields.get("n").is_some_and(|n| !n.is_null() && *n != 1) {

@@ -2,7 +2,7 @@
 
 use advisor_core::{
     Block, BlockContent, ChatOptions, Citation, ErrorKind, Media, MediaSource, Message, MessageContent,
-    MessageList, Opaque, ParallelToolCalls, Part, ProviderData, ResponseFormat, ToolCall, ToolChoice,
+    MessageList, Opaque, Part, ProviderData, ResponseFormat, ToolCall, ToolChoice,
     ToolDefinition, ToolResult,
 };
 use advisor_testkit::DescribedTool;
@@ -366,7 +366,7 @@ fn only_tools_that_api_describes_are_sent() {
         (&alone, &[], named("look"), &[], false),
     ] {
         let mut options =
-            ChatOptions { parallel_tool_calls: Some(ParallelToolCalls::Allowed), ..ChatOptions::default() };
+            ChatOptions { parallel_tool_calls: Some(true), ..ChatOptions::default() };
         options.tool_choice = choice;
         let request = ChatRequest { options, ..ChatRequest::new(vec![Message::user("?")]) };
         let request = request.with_tool(DescribedTool::named("look")).with_tool(DescribedTool::named("read"));
@@ -631,7 +631,7 @@ fn options_have_the_names_that_the_server_knows() {
         options.max_tokens = Some(7);
         options.seed = Some(-3);
         options.stop = vec!["a".into(), "b".into()];
-        options.parallel_tool_calls = Some(ParallelToolCalls::Forbidden);
+        options.parallel_tool_calls = Some(false);
         options.tool_choice = Some(ToolChoice::Required);
         options.response_format = Some(ResponseFormat::JsonObject);
     };
@@ -713,7 +713,7 @@ fn tools_are_functions_with_parameters() {
 #[test]
 fn request_without_tools_omits_tool_options() {
     let mut options = ChatOptions { tool_choice: Some(ToolChoice::None), ..ChatOptions::default() };
-    options.parallel_tool_calls = Some(ParallelToolCalls::Allowed);
+    options.parallel_tool_calls = Some(true);
     let request = ChatRequest { options, ..ChatRequest::new(Message::user("x")) };
     let settings = BodySettings { streaming: false, ..streamed(Profile::compatible()) };
     let (written, _) = body(&request, "m", FORMAT.into(), &settings).expect("a body");

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use advisor_core::{
-    AdvisorChain, AdvisorInfo, AdvisorRole, ChatRequest, ChunkStream, ParallelToolCalls, Phase, Placement,
-    ResponseFormat, Result, StreamAdvisor, ToolChoice, ToolSet, async_trait,
+    AdvisorChain, AdvisorInfo, AdvisorRole, ChatRequest, ChunkStream, Phase, Placement, ResponseFormat,
+    Result, StreamAdvisor, ToolChoice, ToolSet, async_trait,
 };
 
 use self::editor::TextCallEditor;
@@ -151,7 +151,7 @@ fn choice_in_words(request: &ChatRequest) -> Option<String> {
 }
 
 fn one_call_in_words(request: &ChatRequest) -> Option<String> {
-    (request.options.parallel_tool_calls == Some(ParallelToolCalls::Forbidden))
+    (request.options.parallel_tool_calls == Some(false))
         .then(|| "Call at most one tool per message.".to_owned())
 }
 

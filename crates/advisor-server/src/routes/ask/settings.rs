@@ -1,7 +1,7 @@
 //! Settings of a request in the APIs of OpenAI and Anthropic: those that the chain honours, and those that it cannot have
 //! and refuses by name. All others are ignored, since the settings of the model belong to the chain.
 
-use advisor_core::{ChatOptions, ParallelToolCalls, ResponseFormat, SchemaSupport, ToolChoice};
+use advisor_core::{ChatOptions, ResponseFormat, SchemaSupport, ToolChoice};
 use serde_json::{Map, Value, json};
 
 use crate::ChatServer;
@@ -117,7 +117,7 @@ impl Api {
         }
     }
 
-    fn parallel_calls(self, fields: &Fields) -> Result<Option<ParallelToolCalls>, Refusal> {
+    fn parallel_calls(self, fields: &Fields) -> Result<Option<bool>, Refusal> {
         let (value, forbidden) = match self {
             Self::Messages => {
                 let choice = present(fields, "tool_choice");
@@ -127,7 +127,7 @@ impl Api {
         };
         match value.filter(|value| !value.is_null()) {
             None => Ok(None),
-            Some(Value::Bool(value)) if *value == forbidden => Ok(Some(ParallelToolCalls::Forbidden)),
+            Some(Value::Bool(value)) if *value == forbidden => Ok(Some(false)),
             Some(Value::Bool(_)) => Ok(None),
             Some(_) if self == Self::Messages => {
                 Err(wrong("tool_choice.disable_parallel_tool_use", "true or false"))

@@ -49,7 +49,7 @@ pub(super) fn write(
         let choice =
             if request.tools.is_empty() { options.tool_choice.as_ref() } else { request.api_tool_choice() };
         set("tool_choice", choice.map(|choice| tool_choice(choice, names)));
-        set("parallel_tool_calls", options.parallel_tool_calls.map(|calls| calls.are_allowed().into()));
+        set("parallel_tool_calls", options.parallel_tool_calls.map(Value::from));
     }
     fields.extend(options.extra.clone());
     if let Some(format) = options.response_format.as_ref().and_then(text_format) {

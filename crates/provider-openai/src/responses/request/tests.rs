@@ -1,8 +1,8 @@
 //! Tests of `responses::request`.
 
 use advisor_core::{
-    Block, BlockContent, ChatOptions, Citation, ErrorKind, Media, MediaSource, Message, Opaque,
-    ParallelToolCalls, Part, ProviderData, ResponseFormat, ToolCall, ToolChoice, ToolResult,
+    Block, BlockContent, ChatOptions, Citation, ErrorKind, Media, MediaSource, Message, Opaque, Part,
+    ProviderData, ResponseFormat, ToolCall, ToolChoice, ToolResult,
 };
 use advisor_testkit::DescribedTool;
 use serde_json::json;
@@ -262,7 +262,7 @@ fn q69_long_ids_and_odd_names_are_mapped() {
 #[test]
 fn tools_are_flat_and_explicitly_not_strict() {
     let options = ChatOptions {
-        parallel_tool_calls: Some(ParallelToolCalls::Forbidden),
+        parallel_tool_calls: Some(false),
         tool_choice: Some(ToolChoice::Tool("f".into())),
         ..ChatOptions::default()
     };

@@ -69,8 +69,8 @@ async fn ask_the_shop() -> Result<(), Box<dyn Error>> {
     while let Some(chunk) = turn.next().await {
         match chunk? {
             Chunk::Tool(event) => match event.kind {
-                ToolEventKind::Progress(Part::Text(text)) => println!("  … {text}"),
-                ToolEventKind::Finished(result) => println!("  {}: {:?}", result.name, result.parts),
+                ToolEventKind::Progress { part: Part::Text(text) } => println!("  … {text}"),
+                ToolEventKind::Finished { result } => println!("  {}: {:?}", result.name, result.parts),
                 _ => {}
             },
             Chunk::Completed(response) => println!("{}", response.text()),

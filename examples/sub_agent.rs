@@ -87,8 +87,10 @@ async fn main() -> Result<()> {
         while let Some(chunk) = turn.next().await {
             match chunk? {
                 Chunk::Tool(event) => match event.kind {
-                    ToolEventKind::Progress(part) => println!("  … {}", part.as_text().unwrap_or_default()),
-                    ToolEventKind::Finished(result) => println!("  {}: {}", result.name, result.text()),
+                    ToolEventKind::Progress { part } => {
+                        println!("  … {}", part.as_text().unwrap_or_default())
+                    }
+                    ToolEventKind::Finished { result } => println!("  {}: {}", result.name, result.text()),
                     _ => {}
                 },
                 chunk => print!("{}", chunk.text().unwrap_or_default()),

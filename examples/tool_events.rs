@@ -31,8 +31,8 @@ async fn main() -> Result<()> {
         match chunk? {
             Chunk::Tool(event) => match event.kind {
                 ToolEventKind::Started { arguments } => println!("calling {} {arguments}", event.name),
-                ToolEventKind::Progress(part) => println!("  {}", part.as_text().unwrap_or_default()),
-                ToolEventKind::Finished(result) => println!("  {}", result.text()),
+                ToolEventKind::Progress { part } => println!("  {}", part.as_text().unwrap_or_default()),
+                ToolEventKind::Finished { result } => println!("  {}", result.text()),
                 ToolEventKind::NotStarted { reason, .. } => println!("not called: {}", reason.as_str()),
                 _ => {}
             },

@@ -213,9 +213,11 @@ fn tool_line(event: &ToolEvent) -> String {
     let id = &event.call_id;
     match &event.kind {
         ToolEventKind::Started { arguments } => format!("tool {id} started {arguments}"),
-        ToolEventKind::Progress(part) => format!("tool {id} progress {}", part.as_text().unwrap_or("?")),
-        ToolEventKind::Finished(result) if result.is_error => format!("tool {id} failed: {}", result.text()),
-        ToolEventKind::Finished(result) => format!("tool {id} finished: {}", result.text()),
+        ToolEventKind::Progress { part } => format!("tool {id} progress {}", part.as_text().unwrap_or("?")),
+        ToolEventKind::Finished { result } if result.is_error => {
+            format!("tool {id} failed: {}", result.text())
+        }
+        ToolEventKind::Finished { result } => format!("tool {id} finished: {}", result.text()),
         ToolEventKind::NotStarted { reason, result } => {
             format!("tool {id} {}: {}", reason.as_str(), result.text())
         }

@@ -51,8 +51,8 @@ fn type_of_chunk(chunk: &Chunk) -> &'static str {
         Chunk::Closed { .. } => "closed",
         Chunk::Tool(event) => match &event.kind {
             ToolEventKind::Started { .. } => "tool started",
-            ToolEventKind::Progress(_) => "tool progress",
-            ToolEventKind::Finished(_) => "tool finished",
+            ToolEventKind::Progress { .. } => "tool progress",
+            ToolEventKind::Finished { .. } => "tool finished",
             ToolEventKind::NotStarted { .. } => "tool not_started",
             other => panic!("add an example of {other:?}"),
         },

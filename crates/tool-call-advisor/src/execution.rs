@@ -339,7 +339,7 @@ impl ToolEvents {
     pub async fn progress(&self, call: &ReadyCall, part: Part) {
         self.started(call).await;
         let Some(listener) = self.moved(call.block, Some(Reported::Start), Reported::Start) else { return };
-        listener.send(event(call, ToolEventKind::Progress(part))).await;
+        listener.send(event(call, ToolEventKind::Progress { part })).await;
     }
 
     /// Reports the result of a tool.
@@ -347,7 +347,7 @@ impl ToolEvents {
         self.started(call).await;
         let Some(listener) = self.moved(call.block, Some(Reported::Start), Reported::End) else { return };
         let result = cap_result(result.clone(), &listener.limits);
-        listener.send(event(call, ToolEventKind::Finished(result))).await;
+        listener.send(event(call, ToolEventKind::Finished { result })).await;
     }
 
     /// Reports an event of kind [`ToolEventKind::NotStarted`].

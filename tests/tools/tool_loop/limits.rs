@@ -254,7 +254,7 @@ async fn law_t3_results_are_bounded_by_default() {
     assert_eq!(sent.parts[1], picture);
     let shown = run.chunks.iter().find_map(|chunk| match chunk {
         Chunk::Tool(event) => match &event.kind {
-            ToolEventKind::Finished(result) => Some(result.clone()),
+            ToolEventKind::Finished { result } => Some(result.clone()),
             _ => None,
         },
         _ => None,

@@ -115,7 +115,7 @@ impl Seen {
         match chunk {
             Chunk::Opened { head, .. } => self.opened.extend(head.call.map(|call| call.name.to_string())),
             Chunk::Tool(event) => {
-                if let ToolEventKind::Finished(result) = &event.kind {
+                if let ToolEventKind::Finished { result } = &event.kind {
                     assert!(!result.is_error, "{result:?}");
                     self.results.push(result.text());
                 }

@@ -92,7 +92,7 @@ fn tool_words(event: &ToolEvent) -> String {
     match &event.kind {
         ToolEventKind::Started { arguments } => format!("run {} {}", event.name, shown(arguments)),
         ToolEventKind::NotStarted { .. } => format!("refuse {}", event.name),
-        ToolEventKind::Finished(result) => format!("result {} {}", event.name, shown(&result.text())),
+        ToolEventKind::Finished { result } => format!("result {} {}", event.name, shown(&result.text())),
         other => panic!("no words for {other:?}"),
     }
 }

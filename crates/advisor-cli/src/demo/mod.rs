@@ -75,7 +75,7 @@ async fn turn<A: Write, N: Write>(
         match &chunk {
             Chunk::Tool(event) => match event.kind {
                 ToolEventKind::Started { .. } => order.record(format!("tool {} starts", event.call_id)),
-                ToolEventKind::Finished(_) => order.record(format!("tool {} ends", event.call_id)),
+                ToolEventKind::Finished { .. } => order.record(format!("tool {} ends", event.call_id)),
                 _ => {}
             },
             Chunk::RoundCompleted(response) => {

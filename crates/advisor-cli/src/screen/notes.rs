@@ -46,10 +46,10 @@ pub(super) fn tool_note(event: &ToolEvent) -> Option<(Look, String)> {
         ToolEventKind::Started { arguments } => {
             (Look::Usual, format!("⚙ Calling tool: {name} {}", brief(arguments, LENGTH)))
         }
-        ToolEventKind::Progress(part) => {
+        ToolEventKind::Progress { part } => {
             (Look::Dim, format!("  … {name}: {}", brief(part.as_text().unwrap_or("…"), LENGTH)))
         }
-        ToolEventKind::Finished(result) => match result.is_error {
+        ToolEventKind::Finished { result } => match result.is_error {
             true => (Look::Red, format!("✗ {name} failed: {}", summary(result))),
             false => (Look::Usual, format!("✓ {name}: {}", summary(result))),
         },
@@ -113,12 +113,16 @@ mod tests {
         for (kind, look, line) in [
             (started, Look::Usual, "⚙ Calling tool: weather {\"city\": \"Oslo\"}"),
             (
-                ToolEventKind::Progress(Part::Text("asking\x1b[2J".into())),
+                ToolEventKind::Progress { part: Part::Text("asking\x1b[2J".into()) },
                 Look::Dim,
                 "  … weather: asking\\u{1b}[2J",
             ),
-            (ToolEventKind::Finished(result("sunny\nwarm")), Look::Usual, "✓ weather: sunny warm"),
-            (ToolEventKind::Finished(error("no\u{9b}net")), Look::Red, "✗ weather failed: no\\u{9b}net"),
+            (ToolEventKind::Finished { result: result("sunny\nwarm") }, Look::Usual, "✓ weather: sunny warm"),
+            (
+                ToolEventKind::Finished { result: error("no\u{9b}net") },
+                Look::Red,
+                "✗ weather failed: no\\u{9b}net",
+            ),
             (not_started, Look::Red, "⊘ weather was not started, limit: the limit was reached"),
         ] {
             assert_eq!(tool_note(&event(kind)), Some((look, line.to_owned())));

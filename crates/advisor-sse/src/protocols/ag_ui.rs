@@ -177,11 +177,11 @@ impl AgUi {
             ToolEventKind::Started { arguments } => {
                 self.announce(event.block, &event.name, arguments, frames)
             }
-            ToolEventKind::Progress(part) => {
+            ToolEventKind::Progress { part } => {
                 let value = json!({"toolCallId": id, "part": part});
                 frames.data(&Event::Custom { name: "tool_progress", value });
             }
-            ToolEventKind::Finished(result) | ToolEventKind::NotStarted { result, .. } => {
+            ToolEventKind::Finished { result } | ToolEventKind::NotStarted { result, .. } => {
                 self.announce(event.block, &event.name, "", frames);
                 // An error within the call leaves its block open.
                 self.close(event.block, frames);

@@ -142,12 +142,12 @@ impl ChatEvents {
         let id = self.turn.id(event.block);
         match &event.kind {
             ToolEventKind::Started { arguments } => start(&event.name, &id, arguments, frames),
-            ToolEventKind::Finished(result) => end(&event.name, &id, result, frames),
+            ToolEventKind::Finished { result } => end(&event.name, &id, result, frames),
             ToolEventKind::NotStarted { result, .. } => {
                 start(&event.name, &id, self.turn.arguments(event.block), frames);
                 end(&event.name, &id, result, frames);
             }
-            ToolEventKind::Progress(part) if self.has_blocks => {
+            ToolEventKind::Progress { part } if self.has_blocks => {
                 frames.data(&Event::ToolCallProgress { id: &id, progress: content::part_of(part) });
             }
             _ => {}

@@ -224,7 +224,7 @@ impl UiMessages {
             ToolEventKind::Started { arguments } => {
                 self.make_available(block, &event.name, arguments, frames)
             }
-            ToolEventKind::Finished(result) => self.end(block, result, frames),
+            ToolEventKind::Finished { result } => self.end(block, result, frames),
             ToolEventKind::NotStarted { result, .. } => self.not_started(event, result, frames),
             _ => {}
         }

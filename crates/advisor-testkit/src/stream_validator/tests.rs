@@ -147,8 +147,8 @@ fn event(kind: ToolEventKind) -> Chunk {
 fn law_t2_call_that_never_started_cannot_finish() {
     let result = ToolResult::new(&ToolCall::new("c1", "look", "{}"), vec!["sunny".into()]);
     let started = event(ToolEventKind::Started { arguments: "{}".into() });
-    let progress = event(ToolEventKind::Progress("half".into()));
-    let finished = event(ToolEventKind::Finished(result.clone()));
+    let progress = event(ToolEventKind::Progress { part: "half".into() });
+    let finished = event(ToolEventKind::Finished { result: result.clone() });
     let refused = event(ToolEventKind::NotStarted { reason: NotStartedReason::Denied, result });
     let (twice, idle) = (StreamViolation::StartedTwice(a()), StreamViolation::NotRunning(a()));
     let restart = Chunk::AttemptRestarted { round: 1 };

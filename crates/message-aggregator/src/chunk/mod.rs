@@ -307,8 +307,8 @@ impl ToolEvent {
     #[must_use]
     pub fn result(&self) -> Option<&ToolResult> {
         match &self.kind {
-            ToolEventKind::Finished(result) | ToolEventKind::NotStarted { result, .. } => Some(result),
-            ToolEventKind::Started { .. } | ToolEventKind::Progress(_) => None,
+            ToolEventKind::Finished { result } | ToolEventKind::NotStarted { result, .. } => Some(result),
+            ToolEventKind::Started { .. } | ToolEventKind::Progress { .. } => None,
         }
     }
 }
@@ -327,11 +327,15 @@ pub enum ToolEventKind {
         arguments: Text,
     },
     /// The tool reports progress.
-    #[serde(with = "part_field")]
-    Progress(Part),
+    Progress {
+        /// The report.
+        part: Part,
+    },
     /// The tool has returned a result, or it failed, panicked or took too long.
-    #[serde(with = "result_field")]
-    Finished(ToolResult),
+    Finished {
+        /// The result.
+        result: ToolResult,
+    },
     /// The call does not start.
     NotStarted {
         /// The reason.
@@ -384,33 +388,3 @@ impl NotStartedReason {
         }
     }
 }
-
-/// Writes and reads the content of a variant as a field with a name.
-macro_rules! field {
-    ($module:ident, $field:ident: $type:ty) => {
-        mod $module {
-            use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-            #[derive(Serialize)]
-            struct Written<'a> {
-                $field: &'a $type,
-            }
-
-            #[derive(Deserialize)]
-            struct Read {
-                $field: $type,
-            }
-
-            pub(super) fn serialize<S: Serializer>($field: &$type, serializer: S) -> Result<S::Ok, S::Error> {
-                Written { $field }.serialize(serializer)
-            }
-
-            pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<$type, D::Error> {
-                Read::deserialize(deserializer).map(|read| read.$field)
-            }
-        }
-    };
-}
-
-field!(part_field, part: crate::Part);
-field!(result_field, result: crate::ToolResult);

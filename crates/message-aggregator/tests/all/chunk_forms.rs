@@ -79,11 +79,11 @@ fn forms() -> Vec<(Value, Chunk)> {
         ),
         (
             event_form(json!({"type": "progress", "part": {"type": "json", "value": {"done": 0.5}}})),
-            event(ToolEventKind::Progress(Part::Json(json!({"done": 0.5})))),
+            event(ToolEventKind::Progress { part: Part::Json(json!({"done": 0.5})) }),
         ),
         (
             event_form(json!({"type": "finished", "result": result_form})),
-            event(ToolEventKind::Finished(result.clone())),
+            event(ToolEventKind::Finished { result: result.clone() }),
         ),
         (
             event_form(json!({"type": "not_started", "reason": "denied", "result": result_form})),

@@ -169,7 +169,7 @@ fn tool_events(round: &EarlierRound) -> Vec<Chunk> {
             (false, true) => not_started(NotStartedReason::Other),
             (false, false) => {
                 let arguments = call.arguments.clone().into();
-                vec![ToolEventKind::Started { arguments }, ToolEventKind::Finished(result.clone())]
+                vec![ToolEventKind::Started { arguments }, ToolEventKind::Finished { result: result.clone() }]
             }
         };
         let event =

@@ -23,8 +23,8 @@ async fn call(tools: &McpTools, name: &str, arguments: Value) -> (Vec<Part>, Too
         while let Some(chunk) = turn.next().await {
             let Chunk::Tool(event) = chunk.unwrap() else { continue };
             match event.kind {
-                ToolEventKind::Progress(part) => progress.push(part),
-                ToolEventKind::Finished(finished) => result = Some(finished),
+                ToolEventKind::Progress { part } => progress.push(part),
+                ToolEventKind::Finished { result: finished } => result = Some(finished),
                 ToolEventKind::NotStarted { result, .. } => panic!("{name} is not started: {result:?}"),
                 _ => {}
             }
@@ -139,7 +139,7 @@ async fn cancelled(everything: Everything) {
     let progress = async {
         loop {
             let chunk = turn.next().await.unwrap().unwrap();
-            if matches!(chunk, Chunk::Tool(event) if matches!(event.kind, ToolEventKind::Progress(_))) {
+            if matches!(chunk, Chunk::Tool(event) if matches!(event.kind, ToolEventKind::Progress { .. })) {
                 return;
             }
         }

@@ -163,7 +163,7 @@ impl Stored {
             (true, _) => not_started(NotStartedReason::Denied),
             // The store does not tell failed calls from those that never began, and clients show both alike.
             (false, true) => not_started(NotStartedReason::Other),
-            (false, false) => vec![started, ToolEventKind::Finished(result.clone())],
+            (false, false) => vec![started, ToolEventKind::Finished { result: result.clone() }],
         };
         let event = |kind| ToolEvent::new(block, call.id.clone(), call.name.clone(), kind);
         self.chunks.extend(kinds.into_iter().map(|kind| Chunk::Tool(Box::new(event(kind)))));

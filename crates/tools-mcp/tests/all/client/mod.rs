@@ -53,8 +53,9 @@ async fn events(mut turn: TurnStream) -> (Vec<Part>, ToolResult) {
     while let Some(chunk) = turn.next().await {
         let Chunk::Tool(event) = chunk.unwrap() else { continue };
         match event.kind {
-            ToolEventKind::Progress(part) => progress.push(part),
-            ToolEventKind::Finished(finished) | ToolEventKind::NotStarted { result: finished, .. } => {
+            ToolEventKind::Progress { part } => progress.push(part),
+            ToolEventKind::Finished { result: finished }
+            | ToolEventKind::NotStarted { result: finished, .. } => {
                 result = Some(finished);
             }
             _ => {}

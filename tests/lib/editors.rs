@@ -61,7 +61,7 @@ impl<J: FnMut(ToolCall) -> BoxFuture<'static, bool> + Send + 'static> ChunkEdito
                 Poll::Ready(false) => {
                     self.held.remove(&block);
                     out.push(Chunk::Opened { block, head: BlockHead::new(BlockKind::Text) });
-                    out.push_delta(block, BlockDelta::Text("[denied]".into()));
+                    out.push(Chunk::Delta { block, delta: BlockDelta::Text("[denied]".into()) });
                     out.close(block);
                 }
             }

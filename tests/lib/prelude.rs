@@ -2,7 +2,9 @@
 
 pub use advisor_chain::advisors::ResponseCache;
 pub use advisor_chain::anthropic::AnthropicModel;
-pub use advisor_chain::chain::{AdvisorRole, LoopHistory, OnDrop, Record, Step, TurnEnd, TurnRecorder};
+pub use advisor_chain::chain::{
+    AdvisorRole, EditedChunks, LoopHistory, OnDrop, Record, Step, TurnEnd, TurnRecorder,
+};
 pub use advisor_chain::gemini::GeminiModel;
 pub use advisor_chain::memory::store::{Batch, Entry, EntryId, EntryKind, ReadRange, Version};
 pub use advisor_chain::memory::{ConversationStore, OnBusy, StoreError, Window};

@@ -63,7 +63,9 @@ async fn law_s1_work_added_after_end_revives_nothing() {
     for mut stream in [
         ended().await.on_completed(unexpected),
         ended().await.inspect_chunks(|chunk| panic!("it saw {chunk:?} after the end")),
-        ended().await.edit_chunks(|chunk, _| panic!("it was given {chunk:?} after the end")),
+        ended().await.edit_with(|chunk: Chunk, _: &mut EditedChunks<'_>| {
+            panic!("it was given {chunk:?} after the end")
+        }),
     ] {
         assert!(stream.next().await.is_none());
         assert!(stream.is_terminated());
@@ -260,7 +262,10 @@ async fn law_s2_chunk_is_emitted_in_poll_it_arrived() {
         Ok(next.next_stream(request).await?.inspect_chunks(|_| {}))
     });
     let editing = from_fn("editing", |request, next: AdvisorChain| async move {
-        Ok(next.next_stream(request).await?.edit_chunks(|chunk, out| out.push_back(chunk)))
+        Ok(next
+            .next_stream(request)
+            .await?
+            .edit_with(|chunk: Chunk, out: &mut EditedChunks<'_>| out.push(chunk)))
     });
     let chain = AdvisorChain::builder(model).advisor(looking).advisor(editing).build().unwrap();
     let mut stream = chain.next_stream(ChatRequest::new(Message::user("?"))).await.unwrap();
@@ -288,68 +293,4 @@ async fn law_r4_advisor_without_inspection_adds_no_layer() {
     assert!(size(&with_look).contains("stages: 2"), "and so is a look");
     items(with_look).await;
     assert_eq!(polls.load(Ordering::Relaxed), 1);
-}
-
-fn edited(edit: impl FnMut(Chunk, &mut std::collections::VecDeque<Chunk>) + Send + 'static) -> ChunkStream {
-    let deltas = [
-        Delta::reasoning("think"),
-        Delta::text("Hel"),
-        Delta::text("lo"),
-        Delta::tool_call(advisor_core::ToolCallDelta::start(0, "c1", "f").with_arguments("{\"a\":1}")),
-        Delta::finish(FinishReason::ToolCalls),
-    ];
-    let stream = ChunkStream::from_deltas(MessageAggregator::new(1), stream::iter(deltas.map(Ok)));
-    stream.edit_chunks(edit)
-}
-
-async fn folded(stream: ChunkStream) -> (ChunkFold, ChatResponse) {
-    let mut fold = ChunkFold::new();
-    let mut response = None;
-    for item in items(stream).await {
-        let chunk = item.unwrap();
-        fold.push(&chunk);
-        response = chunk.completed().cloned().or(response);
-    }
-    (fold, response.unwrap())
-}
-
-#[tokio::test]
-async fn law_s4_response_equals_what_editor_emitted() {
-    type Edit = Box<dyn FnMut(Chunk, &mut std::collections::VecDeque<Chunk>) + Send>;
-    let texts = |change: fn(&str) -> String| -> Edit {
-        Box::new(move |chunk, out| match chunk {
-            Chunk::Delta { block, delta: BlockDelta::Text(text) } => {
-                out.push_back(Chunk::Delta { block, delta: BlockDelta::Text(change(&text).into()) });
-            }
-            other => out.push_back(other),
-        })
-    };
-    let without = |kind: BlockKind| -> Edit {
-        Box::new(move |chunk, out| match &chunk {
-            Chunk::Opened { head, .. } if head.kind == kind => {}
-            _ => out.push_back(chunk),
-        })
-    };
-    let nothing: Edit = Box::new(|_, _| {});
-    let table: Vec<(&str, Edit, Vec<&str>)> = vec![
-        ("unchanged", Box::new(|chunk, out| out.push_back(chunk)), vec!["think", "Hello", "{\"a\":1}"]),
-        ("changed text", texts(str::to_uppercase), vec!["think", "HELLO", "{\"a\":1}"]),
-        ("a block left out", without(BlockKind::Reasoning), vec!["Hello", "{\"a\":1}"]),
-        ("a call left out", without(BlockKind::ToolCall), vec!["think", "Hello"]),
-        ("everything left out", nothing, vec![]),
-    ];
-    for (what, edit, expected) in table {
-        let (fold, response) = folded(edited(edit)).await;
-        let blocks: Vec<_> = response.blocks().map(|(id, block)| (id, block.clone())).collect();
-        assert_eq!(fold.blocks(1), blocks, "{what}: the deltas make the response");
-        let contents: Vec<_> = blocks
-            .iter()
-            .map(|(_, block)| match block.content() {
-                BlockContent::ToolCall(call) => call.arguments.clone(),
-                BlockContent::Text(text) | BlockContent::Reasoning(text) => text.clone(),
-                other => panic!("{other:?}"),
-            })
-            .collect();
-        assert_eq!(contents, expected, "{what}");
-    }
 }

@@ -4,7 +4,7 @@
 use std::task::{Context, Poll};
 
 use advisor_chain::Turn;
-use advisor_chain::chain::{ChunkEditor, EditedChunks};
+use advisor_chain::chain::ChunkEditor;
 use advisor_chain::messages::{BlockHead, Citation, Opaque, ProviderData};
 use advisor_tests::editors::{Calling, Judging, verdict};
 use advisor_tests::prelude::*;
@@ -134,7 +134,7 @@ impl ChunkEditor for Adding {
         let last = response.blocks().last().map(|(id, _)| id);
         let block = out
             .open(last.unwrap_or_else(|| BlockId::new(response.round(), 0)), BlockHead::new(BlockKind::Text));
-        out.push_delta(block, BlockDelta::Text(format!("/{}", self.0).into()));
+        out.push(Chunk::Delta { block, delta: BlockDelta::Text(format!("/{}", self.0).into()) });
         self.1 = Some(block);
     }
 
@@ -325,8 +325,8 @@ impl TurnRecorder for Recorded {
 #[tokio::test]
 async fn law_o5_changed_answer_is_final_after_error() {
     let loud = from_fn("loud", |request: ChatRequest, next: AdvisorChain| async move {
-        Ok(next.next_stream(request).await?.edit_chunks(|chunk, out| {
-            out.push_back(match chunk {
+        Ok(next.next_stream(request).await?.edit_with(|chunk: Chunk, out: &mut EditedChunks<'_>| {
+            out.push(match chunk {
                 Chunk::Delta { block, delta: BlockDelta::Text(text) } => {
                     Chunk::Delta { block, delta: BlockDelta::Text(text.to_uppercase().into()) }
                 }
@@ -623,7 +623,7 @@ impl Arbitrary {
             }
             Act::Extend(index) => {
                 let delta = [BlockDelta::Text, BlockDelta::Arguments][index % 2]("x".into());
-                out.push_delta(of(index, &self.known), delta);
+                out.push(Chunk::Delta { block: of(index, &self.known), delta });
             }
             Act::Close(index) => out.close(of(index, &self.known)),
             Act::Replace => {

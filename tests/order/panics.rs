@@ -196,9 +196,9 @@ fn held(holder: Holder, journal: &Journal, fails: bool) -> TurnStream {
             Holder::Inspecting => stream.inspect_chunks(move |_| {
                 let _ = &held;
             }),
-            Holder::Editing => stream.edit_chunks(move |chunk, out| {
+            Holder::Editing => stream.edit_with(move |chunk: Chunk, out: &mut EditedChunks<'_>| {
                 let _ = &held;
-                out.push_back(chunk);
+                out.push(chunk);
             }),
             _ => {
                 std::mem::forget(held);

@@ -1,6 +1,6 @@
 //! The forms of advisors, memory, the tool loop and telemetry.
 
-use advisor_chain::chain::context_fn;
+use advisor_chain::chain::{EditedChunks, context_fn};
 use advisor_chain::mcp::{ChainServer, McpServer};
 use advisor_chain::otel::{self, GenAiExporter};
 use advisor_chain::tools::{ToolCallStreaming, ToolSet, tools_fn};
@@ -37,10 +37,13 @@ pub(super) fn core() -> Vec<Row> {
         .touching(Touch::Looks),
         Row::new("from_fn", || {
             from_fn("edits", |request: ChatRequest, next: AdvisorChain| async move {
-                Ok(next.next_stream(request).await?.edit_chunks(|chunk, out| out.push_back(chunk)))
+                Ok(next
+                    .next_stream(request)
+                    .await?
+                    .edit_with(|chunk: Chunk, out: &mut EditedChunks<'_>| out.push(chunk)))
             })
         })
-        .in_a(Base::Text, ", `edit_chunks`")
+        .in_a(Base::Text, ", `edit_with`")
         .touching(Touch::Works(1_200)),
         Row::new("context_fn", || context_fn("date", |_: ChatRequest| async { Ok("It is Monday.") })),
         Row::new("tools_fn", || {

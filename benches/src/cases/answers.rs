@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use advisor_chain::chain::EditedChunks;
 use advisor_chain::messages::{Delta, DeltaKind, MessageAggregator};
 use advisor_chain::ollama::OllamaModel;
 use advisor_chain::openai::OpenAiResponsesModel;
@@ -127,7 +128,10 @@ fn passing() -> impl StreamAdvisor {
 /// An advisor that could change every chunk, and changes none.
 fn editing() -> impl StreamAdvisor {
     from_fn("editing", |request: ChatRequest, next: AdvisorChain| async move {
-        Ok(next.next_stream(request).await?.edit_chunks(|chunk, out| out.push_back(chunk)))
+        Ok(next
+            .next_stream(request)
+            .await?
+            .edit_with(|chunk: Chunk, out: &mut EditedChunks<'_>| out.push(chunk)))
     })
 }
 

@@ -152,10 +152,14 @@ async fn law_t5_call_of_failed_batch_is_not_started() {
 fn hiding() -> impl StreamAdvisor {
     from_fn("hiding", |request: ChatRequest, next: AdvisorChain| async move {
         let mut hidden = None;
-        Ok(next.next_stream(request).await?.edit_chunks(move |chunk, out| match &chunk {
-            Chunk::Opened { block, head } if head.call.is_some() && hidden.is_none() => hidden = Some(*block),
-            Chunk::Delta { block, .. } | Chunk::Closed { block, .. } if Some(*block) == hidden => {}
-            _ => out.push_back(chunk),
+        Ok(next.next_stream(request).await?.edit_with(move |chunk: Chunk, out: &mut EditedChunks<'_>| {
+            match &chunk {
+                Chunk::Opened { block, head } if head.call.is_some() && hidden.is_none() => {
+                    hidden = Some(*block)
+                }
+                Chunk::Delta { block, .. } | Chunk::Closed { block, .. } if Some(*block) == hidden => {}
+                _ => out.push(chunk),
+            }
         }))
     })
 }

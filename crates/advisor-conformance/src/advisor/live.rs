@@ -17,7 +17,7 @@ use advisor_testkit::Gate;
 const PASSES: Clause = Clause {
     law: "law S2",
     rule: "each chunk comes out unchanged, in the poll in which the inner stream returned it",
-    remedy: "return chunks as they arrive, such as with `inspect_chunks` or `edit_chunks`; \
+    remedy: "return chunks as they arrive, such as with `inspect_chunks` or `edit_with`; \
              otherwise declare `HoldsBackBytes`, `HoldsBackBlocks` or `EditsAnswers`",
 };
 const HOLDS_BACK: Clause = Clause {

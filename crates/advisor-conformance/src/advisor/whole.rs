@@ -13,7 +13,7 @@ use crate::sent::is_sent;
 const WELL_FORMED: Clause = Clause {
     law: "law S3 or S4",
     rule: "the chunks of an answer are well-formed, and its response has the shown blocks",
-    remedy: "change chunks with `edit_chunks`, `edit_text` or `edit_with`, which keep blocks and response consistent; \
+    remedy: "change chunks with `edit_text` or `edit_with`, which keep blocks and response consistent; \
              announce a second attempt with `Chunk::AttemptRestarted`",
 };
 const CONSERVES: Clause = Clause {

@@ -125,10 +125,10 @@ mod one_that_holds_back_as_declared {
 /// Leaves out citations.
 fn forgets() -> impl StreamAdvisor {
     wraps(|answer| {
-        answer.edit_chunks(|chunk, out| {
+        answer.edit_with(|chunk: Chunk, out: &mut EditedChunks<'_>| {
             let is_known = !matches!(&chunk, Chunk::Opened { head, .. } if head.kind == advisor_core::BlockKind::Citation);
             if is_known {
-                out.push_back(chunk);
+                out.push(chunk);
             }
         })
     })
@@ -167,8 +167,8 @@ fn hides_restarts() -> impl StreamAdvisor {
 /// Looks for a word in each piece.
 fn replaces_in_pieces() -> impl StreamAdvisor {
     wraps(|answer| {
-        answer.edit_chunks(|chunk, out| {
-            out.push_back(match chunk {
+        answer.edit_with(|chunk: Chunk, out: &mut EditedChunks<'_>| {
+            out.push(match chunk {
                 Chunk::Delta { block, delta: BlockDelta::Text(text) } => {
                     let text = text.replace("Oslo", "[city]").into();
                     Chunk::Delta { block, delta: BlockDelta::Text(text) }

@@ -3,8 +3,9 @@
 use std::sync::{Arc, Mutex};
 
 use advisor_core::{
-    AdvisorChain, BlockDelta, CallKey, CallStart, ChatClient, ChatRequest, Chunk, ErrorKind, FinishReason,
-    Message, MessageList, Phase, Placement, Record, Step, ToolCall, ToolResult, TurnEnd, TurnId, from_fn,
+    AdvisorChain, BlockDelta, CallKey, CallStart, ChatClient, ChatRequest, Chunk, EditedChunks, ErrorKind,
+    FinishReason, Message, MessageList, Phase, Placement, Record, Step, ToolCall, ToolResult, TurnEnd,
+    TurnId, from_fn,
 };
 use advisor_testkit::{Answer, ScriptedModel};
 use chat_memory_advisor::ChatMemoryAdvisor;
@@ -81,12 +82,14 @@ async fn answer_edited_downstream_is_not_stored_again() {
         Answer::from_text("secret"),
     ]);
     let redact = from_fn("redact", |request: ChatRequest, next: AdvisorChain| async move {
-        Ok(next.next_stream(request).await?.edit_chunks(|chunk, out| match chunk {
-            Chunk::Delta { block, delta: BlockDelta::Text(_) } => {
-                out.push_back(Chunk::Delta { block, delta: BlockDelta::Text("***".into()) });
-            }
-            chunk => out.push_back(chunk),
-        }))
+        Ok(next.next_stream(request).await?.edit_with(
+            |chunk: Chunk, out: &mut EditedChunks<'_>| match chunk {
+                Chunk::Delta { block, delta: BlockDelta::Text(_) } => {
+                    out.push(Chunk::Delta { block, delta: BlockDelta::Text("***".into()) });
+                }
+                chunk => out.push(chunk),
+            },
+        ))
     })
     .with_placement(Placement::new(Phase::Round));
     let client = ChatClient::builder(model.clone())

@@ -125,11 +125,11 @@ impl OpenText {
         for event in events {
             match (event, &mut self.current) {
                 (ParserEvent::Text(text), Current::Text(block)) => {
-                    out.push_delta(*block, BlockDelta::Text(text.into()));
+                    out.push(Chunk::Delta { block: *block, delta: BlockDelta::Text(text.into()) });
                 }
                 (ParserEvent::Text(text), _) => {
                     let block = self.open_text(out);
-                    out.push_delta(block, BlockDelta::Text(text.into()));
+                    out.push(Chunk::Delta { block, delta: BlockDelta::Text(text.into()) });
                 }
                 (ParserEvent::Opened(opened), _) => self.open_call(opened, out),
                 (ParserEvent::Markup(text) | ParserEvent::Body(text), Current::Call(call)) => {
@@ -137,7 +137,7 @@ impl OpenText {
                 }
                 (ParserEvent::Arguments(text), Current::Call(call)) => {
                     call.call.arguments.push_str(&text);
-                    out.push_delta(call.block, BlockDelta::Arguments(text.into()));
+                    out.push(Chunk::Delta { block: call.block, delta: BlockDelta::Arguments(text.into()) });
                 }
                 (ParserEvent::Closed { complete }, Current::Call(call)) => {
                     call.call.complete = complete;

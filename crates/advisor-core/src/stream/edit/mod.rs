@@ -1,4 +1,4 @@
-//! `ChunkStream::edit_chunks`, `edit_with` and `end_when`: an editor (`ChunkEditor`) with its output (`EditedChunks`), the layer that
+//! `ChunkStream::edit_with` and `end_when`: an editor (`ChunkEditor`) with its output (`EditedChunks`), the layer that
 //! runs it, and the answers that it changed.
 
 mod blocks;
@@ -22,53 +22,17 @@ use message_aggregator::{
 use crate::{ChunkStream, Error, ErrorKind, Result, Turn, TurnId, drop_caught};
 
 impl ChunkStream {
-    /// Replaces every chunk but `Completed` by the chunks that `edit` appends to its queue, if any.
+    /// Passes every chunk but `Completed` through an editor: a closure that changes chunks, or a [`ChunkEditor`] that may
+    /// also wait.
     ///
     /// The output is consistent (law S4). A block whose deltas were changed, held back or left out gets the
     /// emitted content everywhere. This covers its closing chunk, the response of its round, the final transcript
     /// of the turn, and the partial answer and history of an error. A changed block loses its provider data, which
     /// is only valid for the original. A block that was never opened in the output is left out, and so are the
-    /// results of a call whose block was. Answers that `edit` never saw, such as rounds that the tool loop does
-    /// not show, stay unchanged.
+    /// results of a call whose block was. Answers that the editor never saw, such as rounds that the tool loop does
+    /// not show, stay unchanged. The output is also well-formed (law S3): see [`EditedChunks`]. So held-back content must
+    /// be emitted before its block closes. [`edit_text`](Self::edit_text) does that for text.
     ///
-    /// The output is also well-formed (law S3). Blocks that `edit` leaves open close before their round ends. Left
-    /// out are:
-    /// - chunks of a block that is not open;
-    /// - deltas of another kind than their block;
-    /// - blocks that are not part of the answer;
-    /// - completions that did not come from the inner stream.
-    ///
-    /// So held-back content must be emitted before its block closes. [`edit_text`](Self::edit_text) does that for
-    /// text, and [`edit_with`](Self::edit_with) runs editors that add blocks or wait.
-    ///
-    /// # Example
-    /// ```
-    /// use advisor_core::{BlockDelta, ChatResponse, Chunk, ChunkStream, FinishReason, Message};
-    /// use futures::StreamExt;
-    ///
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> advisor_core::Result<()> {
-    /// let answer = ChatResponse::new(1, Message::assistant("hello"), FinishReason::Stop);
-    /// let mut loud = ChunkStream::answer(answer).edit_chunks(|chunk, out| match chunk {
-    ///     Chunk::Delta { block, delta: BlockDelta::Text(text) } => {
-    ///         out.push_back(Chunk::Delta { block, delta: BlockDelta::Text(text.to_uppercase().into()) });
-    ///     }
-    ///     other => out.push_back(other),
-    /// });
-    /// while let Some(chunk) = loud.next().await {
-    ///     if let Chunk::Completed(response) = chunk? {
-    ///         assert_eq!(response.text(), "HELLO");
-    ///     }
-    /// }
-    /// # Ok(()) }
-    /// ```
-    pub fn edit_chunks(self, edit: impl FnMut(Chunk, &mut VecDeque<Chunk>) + Send + 'static) -> Self {
-        self.edit_with(FnEditor { edit, edited: VecDeque::new() })
-    }
-
-    /// Passes every chunk through an editor that may also add blocks, replace them by other kinds, and wait.
-    ///
-    /// The output is well-formed, and all reports of it are equal, as with [`edit_chunks`](Self::edit_chunks).
     /// The finish reason becomes `ToolCalls` if calls were added to an answer without any, and `Stop` if all calls were
     /// removed. A reason that [vetoes](crate::FinishReason::vetoes_calls) calls, and `Paused`, stay.
     ///
@@ -76,40 +40,32 @@ impl ChunkStream {
     /// they run. Outside it, a call added to the last answer is for the caller, and any other one has an error
     /// result.
     ///
-    /// A stream that an advisor made itself needs its turn first ([`in_turn`](Self::in_turn)). The ids of added blocks
-    /// are then unique in the turn.
-    ///
     /// # Example
     /// ```
     /// use advisor_core::{
-    ///     Block, BlockKind, ChatResponse, Chunk, ChunkEditor, ChunkStream, EditedChunks, FinishReason, Message, ToolCall,
+    ///     Block, BlockDelta, BlockKind, ChatResponse, Chunk, ChunkStream, EditedChunks, FinishReason, Message, ToolCall,
     /// };
     /// use futures::StreamExt;
-    ///
-    /// /// Replaces each call by a text.
-    /// struct NoCalls(Option<advisor_core::BlockId>);
-    ///
-    /// impl ChunkEditor for NoCalls {
-    ///     fn edit(&mut self, chunk: Chunk, out: &mut EditedChunks<'_>) {
-    ///         match &chunk {
-    ///             Chunk::Opened { block, head } if head.kind == BlockKind::ToolCall => {
-    ///                 out.add(*block, Block::text(" I may not use tools."));
-    ///                 self.0 = Some(*block);
-    ///             }
-    ///             chunk if self.0.is_some() && chunk.block() == self.0 => {}
-    ///             _ => out.push(chunk),
-    ///         }
-    ///     }
-    /// }
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> advisor_core::Result<()> {
     /// let blocks = vec![Block::text("Let me look."), Block::from(ToolCall::new("c1", "look", "{}"))];
     /// let answer = ChatResponse::new(1, Message::assistant_blocks(blocks), FinishReason::ToolCalls);
-    /// let mut edited = ChunkStream::answer(answer).edit_with(NoCalls(None));
+    /// let mut left_out = None;
+    /// let mut edited = ChunkStream::answer(answer).edit_with(move |chunk: Chunk, out: &mut EditedChunks<'_>| match chunk {
+    ///     Chunk::Delta { block, delta: BlockDelta::Text(text) } => {
+    ///         out.push(Chunk::Delta { block, delta: BlockDelta::Text(text.to_uppercase().into()) });
+    ///     }
+    ///     Chunk::Opened { block, head } if head.kind == BlockKind::ToolCall => {
+    ///         out.add(block, Block::text(" I may not use tools."));
+    ///         left_out = Some(block);
+    ///     }
+    ///     chunk if left_out.is_some() && chunk.block() == left_out => {}
+    ///     chunk => out.push(chunk),
+    /// });
     /// while let Some(chunk) = edited.next().await {
     ///     if let Some(response) = chunk?.completed() {
-    ///         assert_eq!(response.text(), "Let me look. I may not use tools.");
+    ///         assert_eq!(response.text(), "LET ME LOOK. I may not use tools.");
     ///         assert_eq!(response.finish().reason, FinishReason::Stop);
     ///     }
     /// }
@@ -159,40 +115,17 @@ impl ChunkStream {
     /// }
     /// # Ok(()) }
     /// ```
-    pub fn end_when(self, end: impl FnMut(&Chunk) -> Option<FinishReason> + Send + 'static) -> Self {
-        self.edit_with(EndWhen(end))
-    }
-}
-
-/// An editor that changes nothing, and ends the answer at the chunk for which its closure returns a reason.
-struct EndWhen<F>(F);
-
-impl<F: FnMut(&Chunk) -> Option<FinishReason> + Send + 'static> ChunkEditor for EndWhen<F> {
-    fn edit(&mut self, chunk: Chunk, out: &mut EditedChunks<'_>) {
-        match (self.0)(&chunk) {
+    pub fn end_when(self, mut end: impl FnMut(&Chunk) -> Option<FinishReason> + Send + 'static) -> Self {
+        self.edit_with(move |chunk: Chunk, out: &mut EditedChunks<'_>| match end(&chunk) {
             None => out.push(chunk),
             Some(reason) => out.end_answer(reason),
-        }
-    }
-}
-
-/// An editor made of a closure.
-struct FnEditor<F> {
-    edit: F,
-    edited: VecDeque<Chunk>,
-}
-
-impl<F: FnMut(Chunk, &mut VecDeque<Chunk>) + Send + 'static> ChunkEditor for FnEditor<F> {
-    fn edit(&mut self, chunk: Chunk, out: &mut EditedChunks<'_>) {
-        (self.edit)(chunk, &mut self.edited);
-        self.edited.drain(..).for_each(|chunk| out.push(chunk));
+        })
     }
 }
 
 /// An editor of the chunks of one stream: it changes, adds and removes blocks, and may wait for decisions.
 ///
-/// [`ChunkStream::edit_with`](crate::ChunkStream::edit_with) runs it. A closure is enough for an editor that only
-/// changes chunks ([`ChunkStream::edit_chunks`](crate::ChunkStream::edit_chunks)).
+/// [`ChunkStream::edit_with`](crate::ChunkStream::edit_with) runs it. A closure is an editor that does not wait.
 ///
 /// # Ordering
 /// [`edit`](Self::edit) runs for each chunk in the poll in which it arrives, also while the editor waits. Before
@@ -265,6 +198,12 @@ pub trait ChunkEditor: Send + 'static {
     fn end(&mut self, _response: &ChatResponse, _out: &mut EditedChunks<'_>) {}
 }
 
+impl<F: FnMut(Chunk, &mut EditedChunks<'_>) + Send + 'static> ChunkEditor for F {
+    fn edit(&mut self, chunk: Chunk, out: &mut EditedChunks<'_>) {
+        self(chunk, out);
+    }
+}
+
 /// The output of a [`ChunkEditor`](crate::ChunkEditor).
 ///
 /// It keeps the output of every editor well-formed (law S3). It leaves out:
@@ -324,11 +263,6 @@ impl EditedChunks<'_> {
         block
     }
 
-    /// Emits a piece of an open block.
-    pub fn push_delta(&mut self, block: BlockId, delta: BlockDelta) {
-        self.push(Chunk::Delta { block, delta });
-    }
-
     /// Closes an open block with the content that was emitted. A call is then complete, unless that of the model is
     /// not.
     pub fn close(&mut self, block: BlockId) {
@@ -341,7 +275,7 @@ impl EditedChunks<'_> {
     pub fn add(&mut self, after: BlockId, content: Block) -> BlockId {
         let block = self.open(after, BlockHead::from_block(&content));
         if let Some(delta) = BlockDelta::from_content(content.content()) {
-            self.push_delta(block, delta);
+            self.push(Chunk::Delta { block, delta });
         }
         self.push(Chunk::Closed { block, content });
         block

@@ -26,7 +26,7 @@ impl ChunkStream {
     /// `edit` receives the text that was not emitted yet, and emits the part that it can decide on. The rest, up to
     /// `hold_back`, is passed again with the next piece of that block. Each block uses its own clone of the
     /// initial `edit`. So no state passes from one block to the next, or from a restarted attempt to the next. The
-    /// output is consistent, as with [`edit_chunks`](Self::edit_chunks).
+    /// output is consistent, as with [`edit_with`](Self::edit_with).
     ///
     /// An advisor that edits answers belongs inside memory, in [`Phase::ModelCall`](crate::Phase::ModelCall): then
     /// memory stores the emitted text.
@@ -151,7 +151,7 @@ impl<E: FnMut(&mut PendingText<'_>)> EditedText<E> {
             _ => BlockDelta::Text,
         };
         if !emitted.is_empty() {
-            out.push_delta(block, delta(emitted.as_str().into()));
+            out.push(Chunk::Delta { block, delta: delta(emitted.as_str().into()) });
         }
         emitted.clear();
         if let Some(EarlyEnd { reason, last }) = end {

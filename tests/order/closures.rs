@@ -1,6 +1,4 @@
-//! Tests of `edit_chunks`: for any editor, the output is well-formed, and all reports of it are equal.
-
-use std::collections::VecDeque;
+//! Tests of closures as editors: whatever one does, the output is well-formed, and all reports of it are equal.
 
 use advisor_chain::messages::{BlockHead, Citation, Opaque};
 use advisor_tests::lines::short;
@@ -9,10 +7,10 @@ use advisor_tests::reading::{Run, read_stream};
 use advisor_tests::tools::tool;
 use futures::stream;
 
-type Edit = fn(Chunk, &mut VecDeque<Chunk>);
+type Edit = fn(Chunk, &mut EditedChunks<'_>);
 
-fn loudly(chunk: Chunk, out: &mut VecDeque<Chunk>) {
-    out.push_back(match chunk {
+fn loudly(chunk: Chunk, out: &mut EditedChunks<'_>) {
+    out.push(match chunk {
         Chunk::Delta { block, delta: BlockDelta::Text(text) } => {
             Chunk::Delta { block, delta: BlockDelta::Text(text.to_uppercase().into()) }
         }
@@ -20,15 +18,21 @@ fn loudly(chunk: Chunk, out: &mut VecDeque<Chunk>) {
     });
 }
 
-fn without_calls(chunk: Chunk, out: &mut VecDeque<Chunk>) {
+fn without_calls(chunk: Chunk, out: &mut EditedChunks<'_>) {
     if !matches!(&chunk, Chunk::Opened { head, .. } if head.kind == BlockKind::ToolCall) {
-        out.push_back(chunk);
+        out.push(chunk);
+    }
+}
+
+fn never_close(chunk: Chunk, out: &mut EditedChunks<'_>) {
+    if !is_closed(&chunk) {
+        out.push(chunk);
     }
 }
 
 fn editing(edit: Edit) -> impl StreamAdvisor {
     from_fn("editing", move |request: ChatRequest, next: AdvisorChain| async move {
-        Ok(next.next_stream(request).await?.edit_chunks(edit))
+        Ok(next.next_stream(request).await?.edit_with(edit))
     })
 }
 
@@ -89,7 +93,7 @@ async fn law_s4_broken_answer_and_history_hold_editor_output() {
     assert_eq!(error.partial().unwrap().text(), "HALF");
     assert_eq!(short(error.history().unwrap()), ["go", "LOOKING(look)", "= sunny"]);
 
-    let unchanged: Edit = |chunk, out| out.push_back(chunk);
+    let unchanged: Edit = |chunk, out| out.push(chunk);
     let error = ask(client(unchanged, ToolCallStreaming::TextOnly, answers())).await.outcome.unwrap_err();
     assert_eq!(error.partial().unwrap().text(), "half");
     assert_eq!(short(error.history().unwrap()), ["go", "looking(look)", "= sunny"]);
@@ -144,19 +148,15 @@ fn text(block: BlockId, text: &'static str) -> Chunk {
 #[tokio::test]
 async fn law_s3_whatever_an_editor_does_blocks_stay_well_formed() {
     let table: [(&str, Edit, [&str; 2]); 6] = [
-        (
-            "never closes",
-            |chunk, out| out.extend(Some(chunk).filter(|chunk| !is_closed(chunk))),
-            ["looking", "done"],
-        ),
+        ("never closes", never_close, ["looking", "done"]),
         (
             "opens again what has closed",
             |chunk, out| {
                 let block = chunk.block();
-                out.push_back(chunk.clone());
+                out.push(chunk.clone());
                 if let (true, Some(block)) = (is_closed(&chunk), block) {
-                    out.push_back(Chunk::Opened { block, head: BlockHead::new(BlockKind::Text) });
-                    out.push_back(text(block, "again"));
+                    out.push(Chunk::Opened { block, head: BlockHead::new(BlockKind::Text) });
+                    out.push(text(block, "again"));
                 }
             },
             ["looking", "done"],
@@ -164,9 +164,9 @@ async fn law_s3_whatever_an_editor_does_blocks_stay_well_formed() {
         (
             "closes too early",
             |chunk, out| {
-                out.push_back(chunk.clone());
+                out.push(chunk.clone());
                 if let Chunk::Opened { block, .. } = chunk {
-                    out.push_back(Chunk::Closed { block, content: Block::text("nothing yet") });
+                    out.push(Chunk::Closed { block, content: Block::text("nothing yet") });
                 }
             },
             ["", ""],
@@ -175,23 +175,24 @@ async fn law_s3_whatever_an_editor_does_blocks_stay_well_formed() {
             "closes what has not opened",
             |chunk, out| {
                 if let Chunk::Opened { block, .. } = &chunk {
-                    out.push_back(text(*block, "early"));
-                    out.push_back(Chunk::Closed { block: *block, content: Block::text("early") });
+                    out.push(text(*block, "early"));
+                    out.push(Chunk::Closed { block: *block, content: Block::text("early") });
                 }
-                out.push_back(chunk);
+                out.push(chunk);
             },
             ["looking", "done"],
         ),
         (
             "ends the round by itself, and twice",
             |chunk, out| {
-                out.extend(
-                    is_closed(&chunk)
-                        .then(|| early_end(chunk.round()))
-                        .and_then(|chunk| chunk.completed().cloned().map(Chunk::RoundCompleted)),
-                );
-                out.extend(matches!(chunk, Chunk::RoundCompleted(_)).then(|| chunk.clone()));
-                out.push_back(chunk);
+                if is_closed(&chunk) {
+                    out.push(Chunk::RoundCompleted(early_end(chunk.round())));
+                    out.push(Chunk::Completed(early_end(chunk.round())));
+                }
+                if matches!(chunk, Chunk::RoundCompleted(_)) {
+                    out.push(chunk.clone());
+                }
+                out.push(chunk);
             },
             ["looking", "done"],
         ),
@@ -199,10 +200,10 @@ async fn law_s3_whatever_an_editor_does_blocks_stay_well_formed() {
             "goes on after the round",
             |chunk, out| {
                 let ended = matches!(chunk, Chunk::RoundCompleted(_)).then(|| BlockId::new(chunk.round(), 0));
-                out.extend(Some(chunk).filter(|chunk| !is_closed(chunk)));
+                never_close(chunk, out);
                 if let Some(block) = ended {
-                    out.push_back(text(block, "late"));
-                    out.extend(Chunk::from_block(block, &Block::text("late")));
+                    out.push(text(block, "late"));
+                    Chunk::from_block(block, &Block::text("late")).for_each(|chunk| out.push(chunk));
                 }
             },
             ["looking", "done"],
@@ -224,8 +225,8 @@ async fn law_s3_whatever_an_editor_does_blocks_stay_well_formed() {
     }
 }
 
-fn early_end(round: u32) -> Chunk {
-    Chunk::Completed(ChatResponse::new(round, Message::assistant("early"), FinishReason::Stop))
+fn early_end(round: u32) -> ChatResponse {
+    ChatResponse::new(round, Message::assistant("early"), FinishReason::Stop)
 }
 
 fn is_closed(chunk: &Chunk) -> bool {
@@ -260,11 +261,13 @@ async fn law_s4_delta_extends_only_block_of_same_kind() {
             let delta = BlockDelta::from_content(other.content()).unwrap();
             let answer =
                 ChatResponse::new(1, Message::assistant_blocks(vec![content.clone()]), FinishReason::Stop);
-            let stream = ChunkStream::answer(answer).edit_chunks(move |chunk, out| {
-                let closed = chunk.block().filter(|_| is_closed(&chunk));
-                out.extend(closed.map(|block| Chunk::Delta { block, delta: delta.clone() }));
-                out.push_back(chunk);
-            });
+            let stream =
+                ChunkStream::answer(answer).edit_with(move |chunk: Chunk, out: &mut EditedChunks<'_>| {
+                    if let Some(block) = chunk.block().filter(|_| is_closed(&chunk)) {
+                        out.push(Chunk::Delta { block, delta: delta.clone() });
+                    }
+                    out.push(chunk);
+                });
             let mut deltas = Vec::new();
             let out = read_stream(stream.inspect(|chunk| {
                 if let Ok(Chunk::Delta { delta, .. }) = chunk {
@@ -293,8 +296,7 @@ fn scripted(chunks: Vec<Chunk>, round: u32, text: &str) -> ChunkStream {
 async fn law_s3_blocks_left_open_close_before_next_round() {
     // Nobody says that round 1 ended: an advisor asked twice.
     let first: Vec<_> = Chunk::from_block(BlockId::new(1, 0), &Block::text("let me see")).collect();
-    let never_closes: Edit = |chunk, out| out.extend(Some(chunk).filter(|chunk| !is_closed(chunk)));
-    let out = read_stream(scripted(first, 2, "done").edit_chunks(never_closes)).await;
+    let out = read_stream(scripted(first, 2, "done").edit_with(never_close)).await;
     assert_eq!([out.fold().text(1), out.fold().text(2)], ["let me see", "done"]);
     assert_eq!(out.outcome.unwrap().text(), "done");
 }
@@ -304,8 +306,7 @@ async fn law_s4_void_attempt_does_not_change_the_next() {
     let block = BlockId::new(1, 0);
     let void =
         |head| vec![Chunk::Opened { block, head }, text(block, "vo"), Chunk::AttemptRestarted { round: 1 }];
-    let out =
-        read_stream(scripted(void(BlockHead::new(BlockKind::Text)), 1, "done").edit_chunks(loudly)).await;
+    let out = read_stream(scripted(void(BlockHead::new(BlockKind::Text)), 1, "done").edit_with(loudly)).await;
     assert_eq!(out.fold().text(1), "DONE");
     assert_eq!(out.outcome.unwrap().text(), "DONE");
 
@@ -315,5 +316,5 @@ async fn law_s4_void_attempt_does_not_change_the_next() {
     let mut chunks = void(BlockHead::new(BlockKind::Text));
     chunks.push(Chunk::Completed(answer));
     let unseen = ChunkStream::new(stream::iter(chunks.into_iter().map(Ok).collect::<Vec<_>>()));
-    assert_eq!(read_stream(unseen.edit_chunks(loudly)).await.outcome.unwrap().text(), "unseen");
+    assert_eq!(read_stream(unseen.edit_with(loudly)).await.outcome.unwrap().text(), "unseen");
 }

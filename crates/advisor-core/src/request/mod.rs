@@ -238,8 +238,8 @@ impl ChatRequest {
         Self { messages, ..self }
     }
 
-    /// Applies `map` to the texts of the user's messages; see [`Message::map_text`]. Ephemeral messages, which advisors
-    /// add, stay as they are.
+    /// Applies `map` to each text of the user's messages. Pictures, files and structured parts stay as they are, and so do
+    /// ephemeral messages, which advisors add.
     ///
     /// Outside memory, the mapped text is both sent and remembered; further inside, memory keeps the original. The
     /// transcript of the turn has the text that the caller gave.
@@ -257,10 +257,20 @@ impl ChatRequest {
     pub fn map_user_text(self, mut map: impl FnMut(&str) -> String) -> Self {
         let mut any = false;
         let messages = self.messages.iter().map(|message| {
-            if message.role() != Role::User || message.is_ephemeral() {
+            let MessageContent::User(parts) = message.content() else { return message.clone() };
+            if message.is_ephemeral() {
                 return message.clone();
             }
-            let new = self.turn.stable_replacement(message, message.map_text(&mut map));
+            let mapped: Vec<_> = parts
+                .iter()
+                .map(|part| part.as_text().map_or_else(|| part.clone(), |text| map(text).into()))
+                .collect();
+            if mapped == *parts {
+                return message.clone();
+            }
+            let new = Message::user_parts(mapped);
+            let new = if message.is_hidden() { new.hidden() } else { new };
+            let new = self.turn.stable_replacement(message, new);
             any |= !new.is_same(message);
             new
         });
@@ -331,5 +341,22 @@ mod tests {
         assert!(first.iter().zip(&second).all(|(one, other)| one.is_same(other)));
         let other = request.clone().map_user_text(|text| format!("{text}!"));
         assert_eq!(other.messages.iter().map(Message::text).collect::<Vec<_>>(), ["a!", "B!", "a"]);
+    }
+
+    #[test]
+    fn only_texts_of_the_user_change_and_marks_stay() {
+        let picture = Part::Image(crate::Media::from_url("image/png", "https://example.org/a.png"));
+        let parts = |text: &str| Message::user_parts(vec![Part::from(text), picture.clone()]);
+        let given = vec![
+            Message::system("a"),
+            parts("a"),
+            Message::user("a").hidden(),
+            Message::user("a").ephemeral(),
+            Message::user("A"),
+        ];
+        let request = ChatRequest::new(given.clone()).map_user_text(str::to_uppercase);
+        let expected = [&given[0], &parts("A"), &Message::user("A").hidden(), &given[3], &given[4]];
+        assert!(request.messages.iter().eq(expected));
+        assert!(request.messages[4].is_same(&given[4]), "it has not changed");
     }
 }

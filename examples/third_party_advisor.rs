@@ -7,8 +7,8 @@ use std::sync::Arc;
 use advisor_chain::chain::HoldBack;
 use advisor_chain::messages::ChunkFold;
 use advisor_chain::{
-    AdvisorChain, AdvisorInfo, ChatRequest, Chunk, ChunkStream, Message, Phase, Placement, Result,
-    StreamAdvisor, async_trait,
+    AdvisorChain, AdvisorInfo, ChatClient, ChatRequest, Chunk, ChunkStream, Message, Phase, Placement,
+    Result, StreamAdvisor, async_trait,
 };
 use advisor_testkit::{Answer, ScriptedModel};
 use futures::StreamExt;
@@ -43,8 +43,8 @@ async fn main() -> Result<()> {
         let (one, two) = secret.split_at(cut);
         let model =
             ScriptedModel::new([Answer::new().text(one).text(two).finish(advisor_chain::FinishReason::Stop)]);
-        let chain = AdvisorChain::builder(model).advisor(Redact("swordfish")).build()?;
-        let mut stream = chain.next_stream(ChatRequest::new(Message::user("?"))).await?;
+        let client = ChatClient::builder(model).advisor(Redact("swordfish")).build()?;
+        let mut stream = client.chain().next_stream(ChatRequest::new(Message::user("?"))).await?;
         let mut fold = ChunkFold::new();
         while let Some(chunk) = stream.next().await {
             let chunk = chunk?;
@@ -58,8 +58,8 @@ async fn main() -> Result<()> {
     // A call before the text, as models write it, changes nothing.
     let answer = Answer::new().call("c1", "look", "{}").text("I hold the sw").text("ordfish");
     let model = ScriptedModel::new([answer.finish(advisor_chain::FinishReason::ToolCalls)]);
-    let chain = AdvisorChain::builder(model).advisor(Redact("swordfish")).build()?;
-    let response = chain.next_call(ChatRequest::new(Message::user("?"))).await?;
+    let client = ChatClient::builder(model).advisor(Redact("swordfish")).build()?;
+    let response = client.prompt().user("?").call().await?;
     assert_eq!(response.text(), "I hold the █");
     println!("redacted in every one of {} cuts", secret.len() - 1);
     Ok(())

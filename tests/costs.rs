@@ -7,8 +7,8 @@ use std::task::{Context, Poll};
 use advisor_chain::advisors::{Budget, RateLimit, ResponseCache, Retry};
 use advisor_chain::stream_policy::{Guard, LetterCase};
 use advisor_core::{
-    AdvisorChain, ChatModel, ChatRequest, ChatResponse, Chunk, ChunkStream, Delta, FinishReason, Message,
-    MessageAggregator, Result, async_trait, from_fn,
+    AdvisorChain, ChatClient, ChatModel, ChatRequest, ChatResponse, Chunk, ChunkStream, Delta, FinishReason,
+    Message, MessageAggregator, Result, async_trait, from_fn,
 };
 use futures::{FutureExt, Stream, StreamExt};
 
@@ -48,7 +48,7 @@ enum Reading {
 
 /// Heap allocations of one answer of `words` words through `looking` advisors that look at every chunk.
 fn allocations(words: usize, looking: usize, reading: Reading) -> u64 {
-    let chain = (0..looking).fold(AdvisorChain::builder(Words(words)), |builder, _| {
+    let chain = (0..looking).fold(ChatClient::builder(Words(words)), |builder, _| {
         builder.advisor(from_fn("looking", |request, next: AdvisorChain| async move {
             let mut texts = 0;
             let look = move |chunk: &Chunk| {
@@ -58,7 +58,7 @@ fn allocations(words: usize, looking: usize, reading: Reading) -> u64 {
             Ok(next.next_stream(request).await?.inspect_chunks(look))
         }))
     });
-    allocations_of(&chain.build().unwrap(), words, reading)
+    allocations_of(chain.build().unwrap().chain(), words, reading)
 }
 
 /// Heap allocations of one answer of `words` words.
@@ -107,8 +107,8 @@ fn law_r4_guards_allocate_nothing_per_chunk() {
     for guard in guards {
         for reading in [Reading::Turn, Reading::Advisor] {
             let of = |words| {
-                let chain = AdvisorChain::builder(Words(words)).advisor(guard().on_output());
-                allocations_of(&chain.build().unwrap(), words, reading)
+                let chain = ChatClient::builder(Words(words)).advisor(guard().on_output());
+                allocations_of(chain.build().unwrap().chain(), words, reading)
             };
             let per_thousand = of(3000).saturating_sub(of(2000));
             assert!(per_thousand <= 4, "{reading:?}: {per_thousand} allocations for a thousand chunks");
@@ -120,15 +120,15 @@ fn law_r4_guards_allocate_nothing_per_chunk() {
 #[test]
 fn law_r4_limits_and_retries_allocate_nothing_per_chunk() {
     let plain = |words, reading| {
-        allocations_of(&AdvisorChain::builder(Words(words)).build().unwrap(), words, reading)
+        allocations_of(ChatClient::builder(Words(words)).build().unwrap().chain(), words, reading)
     };
     let limited = |words, reading| {
-        let chain = AdvisorChain::builder(Words(words))
+        let chain = ChatClient::builder(Words(words))
             .advisor(Budget::for_each_tenant().with_tokens(1_000).ignoring_unknown_cost())
             .advisor(RateLimit::for_each_tenant().with_concurrency(1))
             .advisor(ResponseCache::default())
             .advisor(Retry::default());
-        allocations_of(&chain.build().unwrap(), words, reading)
+        allocations_of(chain.build().unwrap().chain(), words, reading)
     };
     for reading in [Reading::Turn, Reading::Advisor] {
         let per_thousand = |of: &dyn Fn(usize, Reading) -> u64| of(3000, reading) - of(2000, reading);
@@ -153,7 +153,7 @@ fn law_r4_answer_end_without_waiting_work_allocates_nothing() {
 
 #[test]
 fn law_r4_the_counter_sees_what_an_advisor_allocates() {
-    let builder = AdvisorChain::builder(Words(100)).advisor(from_fn(
+    let builder = ChatClient::builder(Words(100)).advisor(from_fn(
         "copying",
         |request, next: AdvisorChain| async move {
             let mut copies = Vec::new();
@@ -162,10 +162,12 @@ fn law_r4_the_counter_sees_what_an_advisor_allocates() {
             }))
         },
     ));
-    let chain = builder.build().unwrap();
+    let client = builder.build().unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let counted = allocation_counter::measure(|| {
-        runtime.block_on(async { chain.next_call(ChatRequest::new(Message::user("?"))).await.unwrap() });
+        runtime.block_on(async {
+            client.chain().next_call(ChatRequest::new(Message::user("?"))).await.unwrap()
+        });
     });
     assert!(counted.count_total >= 100, "{}", counted.count_total);
 }

@@ -10,7 +10,7 @@ use std::task::Poll;
 
 use advisor_chain::async_trait;
 use advisor_chain::openai::transport::{ByteStream, Transport, TransportError};
-use advisor_chain::{AdvisorChain, ChatRequest, ChunkStream, Message, OpenAiModel};
+use advisor_chain::{ChatClient, ChatRequest, ChunkStream, Message, OpenAiModel};
 use bytes::Bytes;
 use futures::{StreamExt, stream};
 use http::{Request, Response};
@@ -72,7 +72,7 @@ impl Recording {
         let is_open = Arc::new(AtomicBool::new(false));
         let transport = TwoParts { parts: self.parts.clone(), is_open: Arc::clone(&is_open) };
         let model = OpenAiModel::new("m").with_base_url("http://127.0.0.1:1/v1").with_transport(transport);
-        let chain = AdvisorChain::builder(model).build().unwrap();
+        let chain = ChatClient::builder(model).build().unwrap().chain().clone();
         let runtime = runtime();
         let stream = runtime.block_on(async {
             let mut stream = chain.next_stream(ChatRequest::new(Message::user("?"))).await.ok()?;

@@ -144,12 +144,14 @@ async fn law_o6_continued_turn_ends_and_frees_its_conversation() {
 #[tokio::test]
 async fn law_m5_nested_turn_answer_stays_in_nested_turn() {
     for place in PLACES {
-        let classifier = AdvisorChain::builder(ScriptedModel::new([Answer::from_text("A secret.")]))
+        let classifier = ChatClient::builder(ScriptedModel::new([Answer::from_text("A secret.")]))
             .advisor(from_fn("fails after", |request: ChatRequest, next: AdvisorChain| async move {
                 Ok(next.next_stream(request).await?.on_completed(|_| async { Err(broken()) }))
             }))
             .build()
-            .unwrap();
+            .unwrap()
+            .chain()
+            .clone();
         let asks = from_fn("asks a classifier", move |request: ChatRequest, next: AdvisorChain| {
             let classifier = classifier.clone();
             async move {

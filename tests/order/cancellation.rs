@@ -63,10 +63,12 @@ impl Advisor for Recording {
 fn turn(answer: Answer) -> (TurnStream, ScriptedModel, Journal) {
     let journal = Journal::new();
     let model = ScriptedModel::new([answer]).with_journal(&journal);
-    let chain = AdvisorChain::builder(model.clone())
+    let chain = ChatClient::builder(model.clone())
         .advisor_in(Phase::Turn, Recording(journal.clone()))
         .build()
-        .unwrap();
+        .unwrap()
+        .chain()
+        .clone();
     (chain.stream(ChatRequest::new(Message::user("?"))), model, journal)
 }
 
@@ -235,7 +237,7 @@ async fn law_r2_a_turn_that_has_ended_holds_nothing_alive() {
         }
     });
     let model = ScriptedModel::new([Answer::from_text("hi")]);
-    let chain = AdvisorChain::builder(model).advisor(holding).build().unwrap();
+    let chain = ChatClient::builder(model).advisor(holding).build().unwrap().chain().clone();
     let mut turn = chain.stream(ChatRequest::new(Message::user("?")));
     while turn.next().await.unwrap().unwrap().completed().is_none() {}
     assert_eq!(journal.count("inside stopped"), 1, "it is gone while the turn is still there");

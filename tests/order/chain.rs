@@ -1,6 +1,6 @@
 //! Tests of building a chain: order, phases, checks, the plan.
 
-use advisor_core::{ChainBuilder, context_fn};
+use advisor_core::context_fn;
 use advisor_tests::prelude::*;
 use tool_call_advisor::ToolCallAdvisor;
 
@@ -24,18 +24,18 @@ fn placed(name: &'static str, journal: &Journal, placement: Placement) -> impl S
     .with_placement(placement)
 }
 
-fn builder(answers: usize) -> ChainBuilder {
-    AdvisorChain::builder(ScriptedModel::new((0..answers).map(|_| Answer::from_text("hi"))))
+fn builder(answers: usize) -> ChatClientBuilder {
+    ChatClient::builder(ScriptedModel::new((0..answers).map(|_| Answer::from_text("hi"))))
 }
 
-async fn run(chain: &AdvisorChain) {
-    chain.next_call(ChatRequest::new(Message::user("?"))).await.unwrap();
+async fn run(client: &ChatClient) {
+    client.chain().next_call(ChatRequest::new(Message::user("?"))).await.unwrap();
 }
 
 #[tokio::test]
 async fn law_o1_before_runs_inward_and_after_runs_outward() {
     let journal = Journal::new();
-    let chain = builder(1)
+    let client = builder(1)
         .advisor_in(Phase::ModelCall, named("call", &journal))
         .advisor_in(Phase::Round, named("round", &journal))
         .advisor(named("first", &journal))
@@ -43,7 +43,7 @@ async fn law_o1_before_runs_inward_and_after_runs_outward() {
         .advisor(ToolCallAdvisor::new())
         .build()
         .unwrap();
-    run(&chain).await;
+    run(&client).await;
     assert_eq!(
         journal.labels(),
         [
@@ -56,15 +56,15 @@ async fn law_o1_before_runs_inward_and_after_runs_outward() {
 #[tokio::test]
 async fn law_s7_one_chain_runs_many_times_also_at_once() {
     let journal = Journal::new();
-    let chain = builder(40).advisor(named("a", &journal)).advisor(named("b", &journal)).build().unwrap();
-    let runs = (0..40).map(|_| chain.next_call(ChatRequest::new(Message::user("?"))));
+    let client = builder(40).advisor(named("a", &journal)).advisor(named("b", &journal)).build().unwrap();
+    let runs = (0..40).map(|_| client.chain().next_call(ChatRequest::new(Message::user("?"))));
     for response in futures::future::join_all(runs).await {
         let response = response.unwrap();
         assert_eq!((response.round(), response.text().as_str()), (1, "hi"), "every run is like the first");
     }
     assert_eq!(journal.count("a before"), 40);
     assert_eq!(journal.count("a after"), 40);
-    assert_eq!(format!("{chain:?}"), r#"["a", "b"]"#, "a chain is not used up");
+    assert_eq!(format!("{:?}", client.chain()), r#"["a", "b"]"#, "a chain is not used up");
 }
 
 fn memory_in(phase: Phase) -> Placement {
@@ -73,7 +73,7 @@ fn memory_in(phase: Phase) -> Placement {
     placement
 }
 
-fn refusal(builder: ChainBuilder) -> String {
+fn refusal(builder: ChatClientBuilder) -> String {
     let error = builder.build().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Configuration);
     error.to_string()
@@ -122,7 +122,7 @@ fn contradictions_are_refused_with_what_to_do() {
 #[test]
 fn advisors_beside_the_model_are_inside_all_others() {
     let journal = Journal::new();
-    let chain = builder(0)
+    let client = builder(0)
         .advisor(placed(
             "first",
             &journal,
@@ -137,7 +137,7 @@ fn advisors_beside_the_model_are_inside_all_others() {
         .advisor(named("guard", &journal))
         .build()
         .unwrap();
-    assert_eq!(format!("{chain:?}"), r#"["guard", "retry", "first", "second"]"#);
+    assert_eq!(format!("{:?}", client.chain()), r#"["guard", "retry", "first", "second"]"#);
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn fallback_yields_to_advisor_of_same_role() {
 fn plan_shows_order_roles_rounds_and_remembered_content() {
     let journal = Journal::new();
     let memory = placed("memory", &journal, Placement { phase: Phase::Round, role: AdvisorRole::Memory });
-    let chain = builder(0)
+    let client = builder(0)
         .advisor(memory)
         .advisor(ToolCallAdvisor::new())
         .advisor(TextToolCalls::new(TextFormat::Xml))
@@ -160,7 +160,7 @@ fn plan_shows_order_roles_rounds_and_remembered_content() {
         .advisor(named("guard", &journal))
         .build()
         .unwrap();
-    let plan = chain.explain();
+    let plan = client.explain();
     assert_eq!(
         plan.to_string(),
         "\
@@ -183,7 +183,7 @@ fn advisor_on_wrong_side_of_memory_is_refused() {
     let edits = |phase| placed("redact", &journal, Placement { phase, role: AdvisorRole::InsideMemory });
     let hides = |phase| placed("hide", &journal, Placement { phase, role: AdvisorRole::OutsideMemory });
     let memory = |phase| placed("memory", &journal, memory_in(phase));
-    let refused = |builder: ChainBuilder| {
+    let refused = |builder: ChatClientBuilder| {
         let error = builder.build().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Configuration);
         error.to_string()
@@ -218,20 +218,20 @@ fn advisor_on_wrong_side_of_memory_is_refused() {
 fn the_plan_tells_who_adds_messages_outside_memory() {
     let journal = Journal::new();
     let documents = context_fn("documents", |_: ChatRequest| async { Ok("none") });
-    let chain = builder(0)
+    let client = builder(0)
         .advisor_in(Phase::Round, named("steer", &journal))
         .advisor(placed("memory", &journal, Placement { phase: Phase::Round, role: AdvisorRole::Memory }))
         .advisor(ToolCallAdvisor::new())
         .advisor(documents)
         .build()
         .unwrap();
-    let told = chain.explain().to_string();
+    let told = client.explain().to_string();
     assert!(told.contains("Outside memory: documents, steer (in every round). Messages"), "{told}");
 
-    let chain = builder(0)
+    let client = builder(0)
         .advisor(placed("memory", &journal, memory_in(Phase::Turn)))
         .advisor(named("edits", &journal))
         .advisor(ToolCallAdvisor::new());
-    let told = chain.build().unwrap().explain().to_string();
+    let told = client.build().unwrap().explain().to_string();
     assert!(told.contains("reports each answer to memory: edits. Their changes"), "{told}");
 }

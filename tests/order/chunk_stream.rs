@@ -2,7 +2,7 @@
 
 use std::task::Poll;
 
-use advisor_core::{BlockDelta, ChunkFold, Delta, MessageAggregator};
+use advisor_core::ChunkFold;
 use advisor_tests::prelude::*;
 use futures::stream::FusedStream;
 use futures::{poll, stream};
@@ -129,8 +129,12 @@ async fn law_s3_answer_of_earlier_turn_gets_own_round() {
             }
         }
     });
-    let chain =
-        AdvisorChain::builder(ScriptedModel::new([Answer::from_text("new")])).advisor(cache).build().unwrap();
+    let chain = ChatClient::builder(ScriptedModel::new([Answer::from_text("new")]))
+        .advisor(cache)
+        .build()
+        .unwrap()
+        .chain()
+        .clone();
     let asking = ChatRequest::new(Message::user("something else"));
     let again = ChatRequest { messages: Message::user("asked before").into(), ..asking.clone() };
     let mut fold = ChunkFold::new();
@@ -267,7 +271,7 @@ async fn law_s2_chunk_is_emitted_in_poll_it_arrived() {
             .await?
             .edit_with(|chunk: Chunk, out: &mut EditedChunks<'_>| out.push(chunk)))
     });
-    let chain = AdvisorChain::builder(model).advisor(looking).advisor(editing).build().unwrap();
+    let chain = ChatClient::builder(model).advisor(looking).advisor(editing).build().unwrap().chain().clone();
     let mut stream = chain.next_stream(ChatRequest::new(Message::user("?"))).await.unwrap();
     let next = |stream: &mut ChunkStream| stream.next().now_or_never().flatten().map(Result::unwrap);
     assert!(matches!(next(&mut stream), Some(Chunk::Opened { .. })));

@@ -119,7 +119,7 @@ async fn successive_advisors_have_separate_contexts() {
         let model = ScriptedModel::new([Answer::from_text("Hello.")]);
         let context =
             context_fn("context", move |_: ChatRequest| async move { Ok(format!("context {number}")) });
-        let chain = AdvisorChain::builder(model.clone()).advisor(context).build().unwrap();
+        let chain = ChatClient::builder(model.clone()).advisor(context).build().unwrap().chain().clone();
         chain
             .next_call(ChatRequest { turn: Arc::clone(&turn), ..ChatRequest::new(Message::user("Hi")) })
             .await

@@ -148,7 +148,7 @@ proptest! {
         let editing = from_fn("editing", move |request: ChatRequest, next: AdvisorChain| async move {
             Ok(next.next_stream(request).await?.edit_text(hold_back, redact))
         });
-        let chain = AdvisorChain::builder(model).advisor(editing).build().unwrap();
+        let chain = ChatClient::builder(model).advisor(editing).build().unwrap().chain().clone();
         let request = ChatRequest::new(Message::user("?"));
         let stream = chain.next_stream(request).now_or_never().unwrap().unwrap();
         let (texts, fold, response) = read(stream);

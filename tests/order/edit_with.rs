@@ -104,10 +104,12 @@ async fn ready_chunks_do_not_starve_what_editor_waits_for() {
         }
         .boxed()
     };
-    let chain = AdvisorChain::builder(ScriptedModel::new([answer]))
+    let chain = ChatClient::builder(ScriptedModel::new([answer]))
         .advisor(editing(move || Judging::new(judge)))
         .build()
-        .unwrap();
+        .unwrap()
+        .chain()
+        .clone();
     let stream = chain.next_stream(ChatRequest::new(Message::user("?"))).await.unwrap();
     let texts = stream
         .take_while(|chunk| {
@@ -150,12 +152,14 @@ impl ChunkEditor for Adding {
 #[tokio::test]
 async fn law_s3_ids_of_nested_editors_are_unique() {
     for (answer, count) in [(text_call_text(), 31), (Answer::new().finish(FinishReason::Stop), 7)] {
-        let chain = AdvisorChain::builder(ScriptedModel::new([answer]))
+        let chain = ChatClient::builder(ScriptedModel::new([answer]))
             .advisor(editing(|| Adding("c", None)))
             .advisor(editing(|| Adding("b", None)))
             .advisor(editing(|| Adding("a", None)))
             .build()
-            .unwrap();
+            .unwrap()
+            .chain()
+            .clone();
         let out = read_stream(chain.next_stream(ChatRequest::new(Message::user("?"))).await.unwrap()).await;
         let response = out.response();
         let blocks: Vec<_> = response.blocks().map(|(id, block)| (id, block.clone())).collect();
@@ -425,7 +429,7 @@ async fn law_s4_broken_answer_leaves_out_held_blocks() {
         .call("c1", "look", "{}")
         .error(Error::new(ErrorKind::Connection, "the connection broke"))]);
     let never = || Judging::new(|_| std::future::pending().boxed());
-    let chain = AdvisorChain::builder(model).advisor(editing(never)).build().unwrap();
+    let chain = ChatClient::builder(model).advisor(editing(never)).build().unwrap().chain().clone();
     let out = read_stream(chain.next_stream(ChatRequest::new(Message::user("?"))).await.unwrap()).await;
     let error = out.error();
     let partial = error.partial().unwrap();

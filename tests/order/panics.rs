@@ -68,7 +68,8 @@ fn turn(at: Option<At>, recorder: Recorder) -> TurnStream {
             Ok(response)
         }))
     });
-    let chain = AdvisorChain::builder(ScriptedModel::new([words])).advisor(panicking).build().unwrap();
+    let chain =
+        ChatClient::builder(ScriptedModel::new([words])).advisor(panicking).build().unwrap().chain().clone();
     let request = ChatRequest::new(Message::user("?"));
     request.turn.add_recorder(Arc::new(recorder));
     chain.stream(request)
@@ -212,7 +213,8 @@ fn held(holder: Holder, journal: &Journal, fails: bool) -> TurnStream {
         (_, true) => answer.error(Error::new(ErrorKind::Connection, "it broke")),
         (_, false) => answer.wait(std::future::pending()),
     };
-    let chain = AdvisorChain::builder(ScriptedModel::new([answer])).advisor(holding).build().unwrap();
+    let chain =
+        ChatClient::builder(ScriptedModel::new([answer])).advisor(holding).build().unwrap().chain().clone();
     let request = ChatRequest::new(Message::user("?"));
     let hangs = holder == Holder::Recording;
     request.turn.add_recorder(Arc::new(Recorder { hangs, ..Recorder::new(journal) }));
@@ -361,7 +363,7 @@ fn dropped_with_a_bang(answer: Answer) -> AdvisorChain {
             let _held = &bomb;
         }))
     });
-    AdvisorChain::builder(ScriptedModel::new([answer])).advisor(bang).build().unwrap()
+    ChatClient::builder(ScriptedModel::new([answer])).advisor(bang).build().unwrap().chain().clone()
 }
 
 struct Banging(AdvisorChain);
@@ -385,6 +387,6 @@ async fn source_drop_panic_ends_or_retries_the_answer() {
     let model = FallbackModel::new(Banging(dropped_with_a_bang(broken)))
         .with_fallback(ScriptedModel::new([Answer::from_text("b")]))
         .with_restart_after_output();
-    let chain = AdvisorChain::builder(model).build().unwrap();
+    let chain = ChatClient::builder(model).build().unwrap().chain().clone();
     assert_eq!(chain.next_call(ChatRequest::new(Message::user("?"))).await.unwrap().text(), "b");
 }

@@ -52,11 +52,13 @@ async fn law_t3_time_runs_out_although_chunks_are_always_there() {
         Ok(ChunkStream::from_deltas(aggregator, Endless { begun: false }))
     });
     let limits = ToolLimits { turn_timeout: Some(Duration::from_millis(1)), ..ToolLimits::default() };
-    let chain = AdvisorChain::builder(Words(0))
+    let chain = ChatClient::builder(Words(0))
         .advisor(ToolCallAdvisor::builder().limits(limits).build().unwrap())
         .advisor(endless.with_placement(Placement::new(Phase::Round)))
         .build()
-        .unwrap();
+        .unwrap()
+        .chain()
+        .clone();
     // Far more than what comes in time.
     let out: Vec<_> = chain.stream(ChatRequest::new(Message::user("?"))).take(100_000).collect().await;
     let completed = out.last().unwrap().as_ref().unwrap().completed().expect("it ended");
@@ -83,7 +85,7 @@ impl TurnRecorder for Recorder {
 
 /// A turn of ten words, of which some were read.
 fn read(chunks: usize) -> (TurnStream, String, Journal) {
-    let chain = AdvisorChain::builder(Words(10)).build().unwrap();
+    let chain = ChatClient::builder(Words(10)).build().unwrap().chain().clone();
     let request = ChatRequest::new(Message::user("?"));
     let journal = Journal::new();
     request.turn.add_recorder(Arc::new(Recorder(journal.clone())));

@@ -36,7 +36,7 @@ fn turn(kind: ErrorKind) -> (TurnStream, Gate, Gate, Journal) {
     let (waiting, companion, journal) = (Gate::new(), Gate::new(), Journal::new());
     let answer = Answer::new().text("Hello").gate(&waiting).text(" there").finish(FinishReason::Stop);
     let (let_go, told) = (companion.clone(), journal.clone());
-    let chain = AdvisorChain::builder(ScriptedModel::new([answer]))
+    let chain = ChatClient::builder(ScriptedModel::new([answer]))
         .advisor(from_fn("accompanied", move |request: ChatRequest, next: AdvisorChain| {
             let (let_go, dropped) = (let_go.clone(), Dropped("companion", told.clone()));
             request.turn.add_recorder(Arc::new(Recorder(told.clone())));
@@ -48,7 +48,9 @@ fn turn(kind: ErrorKind) -> (TurnStream, Gate, Gate, Journal) {
             async move { next.next_stream(request).await }
         }))
         .build()
-        .unwrap();
+        .unwrap()
+        .chain()
+        .clone();
     (chain.stream(ChatRequest::new(Message::user("?"))), waiting, companion, journal)
 }
 
@@ -102,7 +104,7 @@ async fn law_r2_side_tasks_end_after_work_of_their_turn() {
     for answer in answers {
         let journal = Journal::new();
         let told = journal.clone();
-        let chain = AdvisorChain::builder(ScriptedModel::new([answer()]))
+        let chain = ChatClient::builder(ScriptedModel::new([answer()]))
             .advisor(from_fn("accompanied", move |request: ChatRequest, next: AdvisorChain| {
                 let (beside, work) = (Dropped("companion", told.clone()), Dropped("work", told.clone()));
                 request.turn.attach(async move {
@@ -117,7 +119,9 @@ async fn law_r2_side_tasks_end_after_work_of_their_turn() {
                 }
             }))
             .build()
-            .unwrap();
+            .unwrap()
+            .chain()
+            .clone();
         let mut turn = chain.stream(ChatRequest::new(Message::user("?")));
         while let Poll::Ready(Some(_)) = poll!(turn.next()) {}
         drop(turn);
@@ -131,7 +135,7 @@ async fn side_tasks_can_attach_further_side_tasks() {
     let told = journal.clone();
     let gate = Gate::new();
     let answer = Answer::new().gate(&gate).text("Hi").finish(FinishReason::Stop);
-    let chain = AdvisorChain::builder(ScriptedModel::new([answer]))
+    let chain = ChatClient::builder(ScriptedModel::new([answer]))
         .advisor(from_fn("accompanied", move |request: ChatRequest, next: AdvisorChain| {
             let (turn, told) = (Arc::downgrade(&request.turn), told.clone());
             request.turn.attach(async move {
@@ -147,7 +151,9 @@ async fn side_tasks_can_attach_further_side_tasks() {
             async move { next.next_stream(request).await }
         }))
         .build()
-        .unwrap();
+        .unwrap()
+        .chain()
+        .clone();
     let mut turn = chain.stream(ChatRequest::new(Message::user("?")));
     read_until_it_waits(&mut turn).await;
     assert_eq!(journal.labels(), ["first", "second"]);
@@ -158,8 +164,11 @@ async fn side_tasks_can_attach_further_side_tasks() {
 /// The stream waits for the model, and only the attached task can wake it.
 #[tokio::test]
 async fn side_task_attached_elsewhere_wakes_waiting_stream() {
-    let chain =
-        AdvisorChain::builder(ScriptedModel::new([Answer::new().text("Hello").hang()])).build().unwrap();
+    let chain = ChatClient::builder(ScriptedModel::new([Answer::new().text("Hello").hang()]))
+        .build()
+        .unwrap()
+        .chain()
+        .clone();
     let mut stream = chain.stream(ChatRequest::new(Message::user("?")));
     let turn = Arc::clone(stream.turn());
     read_until_it_waits(&mut stream).await;

@@ -7,7 +7,8 @@ use advisor_chain::messages::{Delta, DeltaKind, MessageAggregator};
 use advisor_chain::ollama::OllamaModel;
 use advisor_chain::openai::OpenAiResponsesModel;
 use advisor_chain::{
-    AdvisorChain, ChatRequest, Chunk, FinishReason, Message, OpenAiModel, StreamAdvisor, from_fn,
+    AdvisorChain, ChatClient, ChatClientBuilder, ChatRequest, Chunk, FinishReason, Message, OpenAiModel,
+    StreamAdvisor, from_fn,
 };
 use futures::StreamExt;
 use serde::Deserialize;
@@ -36,7 +37,7 @@ pub(super) fn cases() -> Vec<Case> {
 /// The model alone: events to chunks.
 fn reading(shape: Shape) -> Case {
     Case::new(format!("read, {}", shape.name), "event", CHUNKS, move |events| {
-        answer(shape, events, AdvisorChain::builder)
+        answer(shape, events, ChatClient::builder)
     })
 }
 
@@ -45,7 +46,7 @@ fn reading_responses(shape: Shape) -> Case {
     Case::new(format!("read, {}", shape.name), "event", CHUNKS, move |events| {
         let model = OpenAiResponsesModel::new("m").with_base_url("http://127.0.0.1:1/v1");
         let model = model.with_transport(InMemory::new([shape.responses_body(events)]));
-        reading_all(AdvisorChain::builder(model).build().unwrap(), events)
+        reading_all(ChatClient::builder(model).build().unwrap(), events)
     })
 }
 
@@ -53,7 +54,7 @@ fn reading_responses(shape: Shape) -> Case {
 fn reading_ollama(shape: Shape) -> Case {
     Case::new(format!("read, {}", shape.name), "event", CHUNKS, move |events| {
         let model = OllamaModel::new("m").with_transport(InMemory::new([shape.ollama_body(events)]));
-        reading_all(AdvisorChain::builder(model).build().unwrap(), events)
+        reading_all(ChatClient::builder(model).build().unwrap(), events)
     })
 }
 
@@ -72,7 +73,7 @@ fn parsing() -> Case {
 fn answering<A: StreamAdvisor>(name: String, count: usize, advisor: fn() -> A) -> Case {
     Case::new(name, "event", CHUNKS, move |events| {
         answer(Shape::OPENAI, events, move |model| {
-            (0..count).fold(AdvisorChain::builder(model), |builder, _| builder.advisor(advisor()))
+            (0..count).fold(ChatClient::builder(model), |builder, _| builder.advisor(advisor()))
         })
     })
 }
@@ -80,7 +81,7 @@ fn answering<A: StreamAdvisor>(name: String, count: usize, advisor: fn() -> A) -
 fn answer(
     shape: Shape,
     events: usize,
-    chain: impl FnOnce(OpenAiModel) -> advisor_chain::chain::ChainBuilder,
+    chain: impl FnOnce(OpenAiModel) -> ChatClientBuilder,
 ) -> impl FnOnce() {
     reading_all(chain(model(shape, events)).build().unwrap(), events)
 }
@@ -92,11 +93,11 @@ pub(super) fn model(shape: Shape, events: usize) -> OpenAiModel {
 }
 
 /// Reads an answer with this number of pieces to its end.
-pub(super) fn reading_all(chain: AdvisorChain, events: usize) -> impl FnOnce() {
+pub(super) fn reading_all(client: ChatClient, events: usize) -> impl FnOnce() {
     let runtime = runtime();
     move || {
         runtime.block_on(async {
-            let mut stream = chain.next_stream(ChatRequest::new(Message::user("?"))).await.unwrap();
+            let mut stream = client.chain().next_stream(ChatRequest::new(Message::user("?"))).await.unwrap();
             let mut pieces = 0;
             while let Some(chunk) = stream.next().await {
                 pieces += usize::from(matches!(chunk.unwrap(), Chunk::Delta { .. }));

@@ -1,6 +1,6 @@
 //! Answers of Gemini's own API: from bytes to chunks.
 
-use advisor_chain::AdvisorChain;
+use advisor_chain::ChatClient;
 use advisor_chain::gemini::GeminiModel;
 use bytes::Bytes;
 
@@ -20,7 +20,7 @@ pub(super) fn cases() -> impl Iterator<Item = Case> {
     PARTS.into_iter().map(|(name, part)| {
         Case::new(name, "event", CHUNKS, move |events| {
             let model = GeminiModel::new("m").with_transport(InMemory::new([body(part, events)]));
-            reading_all(AdvisorChain::builder(model).build().unwrap(), events)
+            reading_all(ChatClient::builder(model).build().unwrap(), events)
         })
     })
 }

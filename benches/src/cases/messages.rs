@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use advisor_chain::anthropic::AnthropicModel;
-use advisor_chain::{AdvisorChain, ChatRequest, Chunk, Message};
+use advisor_chain::{ChatClient, ChatRequest, Chunk, Message};
 use bytes::Bytes;
 use futures::StreamExt;
 
@@ -52,7 +52,7 @@ fn reading(name: &str, body: impl Fn(usize) -> Vec<Bytes> + 'static) -> Case {
     Case::new(format!("read, {name}"), "event", CHUNKS, move |events| {
         let transport = InMemory::new([body(events)]);
         let model = AnthropicModel::new("m").with_base_url("http://127.0.0.1:1").with_transport(transport);
-        let chain = AdvisorChain::builder(model).build().unwrap();
+        let chain = ChatClient::builder(model).build().unwrap().chain().clone();
         let runtime = runtime();
         move || {
             runtime.block_on(async {

@@ -1,7 +1,7 @@
 //! One answer through policies that replace text or judge blocks.
 
 use advisor_chain::stream_policy::{BlockPolicy, PendingBlock, ReplaceText, Verdict};
-use advisor_chain::{AdvisorChain, ChatRequest, Message, StreamAdvisor};
+use advisor_chain::{ChatClient, ChatRequest, Message, StreamAdvisor};
 
 use super::answers::{CHUNKS, model};
 use super::{Case, runtime};
@@ -27,7 +27,8 @@ pub(super) fn cases() -> Vec<Case> {
 
 fn answering<A: StreamAdvisor>(name: &str, shape: Shape, advisor: fn() -> A) -> Case {
     Case::new(name, "event", CHUNKS, move |events| {
-        let chain = AdvisorChain::builder(model(shape, events)).advisor(advisor()).build().unwrap();
+        let chain =
+            ChatClient::builder(model(shape, events)).advisor(advisor()).build().unwrap().chain().clone();
         let runtime = runtime();
         move || {
             let response = runtime.block_on(chain.next_call(ChatRequest::new(Message::user("?")))).unwrap();

@@ -2,7 +2,7 @@
 
 use advisor_chain::text_tool_calls::{TextFormat, TextToolCalls};
 use advisor_chain::tools::ToolSet;
-use advisor_chain::{AdvisorChain, ChatRequest, FnTool, Message, OpenAiModel, ToolDefinition};
+use advisor_chain::{ChatClient, ChatRequest, FnTool, Message, OpenAiModel, ToolDefinition};
 use serde_json::{Value, json};
 
 use super::answers::CHUNKS;
@@ -59,7 +59,8 @@ fn answering(name: String, format: TextFormat, begin: &'static str, end: &'stati
         let texts: Vec<&str> = [begin].into_iter().chain(words).chain([end]).collect();
         let model = OpenAiModel::new("m").with_base_url("http://127.0.0.1:1/v1");
         let model = model.with_transport(InMemory::new([Shape::OPENAI.body_of(&texts)]));
-        let chain = AdvisorChain::builder(model).advisor(TextToolCalls::new(format)).build().unwrap();
+        let chain =
+            ChatClient::builder(model).advisor(TextToolCalls::new(format)).build().unwrap().chain().clone();
         let request = ChatRequest { tools: tools(), ..ChatRequest::new(Message::user("?")) };
         let runtime = runtime();
         move || {

@@ -52,11 +52,11 @@ pub mod messages {
 pub mod chain {
     #[doc(inline)]
     pub use advisor_core::{
-        AWAY_AFTER, AdvisorRole, Attempts, Backoff, BoxError, ChainBuilder, ChunkEditor, EarlierRound,
-        EditedChunks, Embedding, EmbeddingModel, Extensions, FallbackModel, FromFn, HoldBack, IntoId,
-        LoopHistory, NestedBounds, OnDrop, OncePerTurn, PendingText, Plan, Record, ResponseFormat,
-        SchemaSupport, Spawner, Step, StreamItem, TextStream, TurnEnd, TurnFacts, TurnHandle, TurnRecorder,
-        TurnResponse, Waits, catch_panics, context_fn, drop_caught, text_with_sources, wait_in_words,
+        AWAY_AFTER, AdvisorRole, Attempts, Backoff, BoxError, ChunkEditor, EarlierRound, EditedChunks,
+        Embedding, EmbeddingModel, Extensions, FallbackModel, FromFn, HoldBack, IntoId, LoopHistory,
+        NestedBounds, OnDrop, OncePerTurn, PendingText, Plan, Record, ResponseFormat, SchemaSupport, Spawner,
+        Step, StreamItem, TextStream, TurnEnd, TurnFacts, TurnHandle, TurnRecorder, TurnResponse, Waits,
+        catch_panics, context_fn, drop_caught, text_with_sources, wait_in_words,
     };
 }
 

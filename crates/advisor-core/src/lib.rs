@@ -51,7 +51,6 @@ pub use at_most_once::{CallKey, CallStart, Effect, OUTCOME_UNKNOWN, VERIFY_BEFOR
 pub use backoff::{AWAY_AFTER, Backoff, Waits, wait_in_words};
 pub use chain::AdvisorChain;
 pub use chain::advisor::{Advisor, AdvisorInfo, StreamAdvisor};
-pub use chain::builder::ChainBuilder;
 pub use chain::decisions::Decisions;
 pub use chain::functions::{FromFn, context_fn, from_fn, tools_fn};
 pub use chain::placement::{AdvisorRole, LoopHistory, Phase, Placement, Plan};

@@ -133,7 +133,7 @@ async fn chain_without_loop_refuses_invalid_names_and_roots() {
     for definition in [definition("my tool"), with_schema(json!({"type": 5}))] {
         let built = ChatClient::builder(model.clone()).tool(fn_tool(definition.clone())).build();
         assert_eq!(built.unwrap_err().kind(), ErrorKind::Configuration);
-        let chain = AdvisorChain::builder(model.clone()).build().unwrap();
+        let chain = ChatClient::builder(model.clone()).build().unwrap().chain().clone();
         let request = ChatRequest::new(Message::user("go")).with_tool(fn_tool(definition));
         assert_eq!(chain.next_call(request).await.unwrap_err().kind(), ErrorKind::Configuration);
     }
@@ -161,7 +161,7 @@ fn a_set_of_tools_is_looked_at_once() {
     let asked = Arc::new(AtomicUsize::new(0));
     let tools = ToolSet::new().with(Counted(definition("look"), Arc::clone(&asked)));
     let model = ScriptedModel::new([]);
-    let chain = AdvisorChain::builder(model).advisor(ToolCallAdvisor::new()).build().unwrap();
+    let chain = ChatClient::builder(model).advisor(ToolCallAdvisor::new()).build().unwrap().chain().clone();
     let mut asked_for = Vec::new();
     for _ in 0..3 {
         let before = asked.load(Ordering::Relaxed);

@@ -87,7 +87,7 @@ pub(crate) async fn pictures_sent_to(target: &Target) {
     let answers = ScriptedTransport::new([format!("{line}\n")]);
     let model = OllamaModel::new("painter").with_transport(answers);
     let question = ChatRequest::new(vec![Message::user("Draw.")]);
-    let chain = AdvisorChain::builder(model).build().expect("a chain");
+    let chain = ChatClient::builder(model).build().expect("a chain").chain().clone();
     let answer = chain.next_call(question).await.expect("an answer");
     let types: Vec<_> = answer.message().blocks().iter().map(|block| block.content().clone()).collect();
     let media = |mime: &str, bytes: &'static [u8]| BlockContent::Media(Media::from_bytes(mime, bytes));

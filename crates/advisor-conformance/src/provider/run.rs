@@ -4,7 +4,7 @@ use std::future::Future;
 use std::time::Duration;
 
 use advisor_core::{
-    AdvisorChain, ChatRequest, Chunk, ChunkStream, Error, Message, MessageList, Turn, TurnId,
+    AdvisorChain, ChatClient, ChatRequest, Chunk, ChunkStream, Error, Message, MessageList, Turn, TurnId,
 };
 use bytes::Bytes;
 use futures::StreamExt;
@@ -38,7 +38,11 @@ pub(super) fn question() -> ChatRequest {
 
 /// Returns the chain of the provider's model alone, at this server.
 pub(super) fn chain(family: &dyn WireFamily, server: &ReplayServer) -> AdvisorChain {
-    AdvisorChain::builder(family.model(&server.url())).build().expect("a chain of a model alone")
+    ChatClient::builder(family.model(&server.url()))
+        .build()
+        .expect("a chain of a model alone")
+        .chain()
+        .clone()
 }
 
 pub(super) async fn server(replies: impl IntoIterator<Item = Reply>) -> ReplayServer {

@@ -2,9 +2,9 @@
 //! the model.
 
 pub(crate) mod advisor;
-pub(crate) mod builder;
 pub(crate) mod decisions;
 pub(crate) mod functions;
+mod order;
 pub(crate) mod placement;
 
 use std::fmt;
@@ -17,7 +17,6 @@ use futures::{FutureExt, Stream, TryStreamExt};
 use message_aggregator::{ChatResponse, Chunk};
 use tracing::Instrument;
 
-use crate::chain::builder::ChainBuilder;
 use crate::chain::placement::{is_memory, is_tool_loop};
 use crate::{
     CallRunner, ChatModel, ChatRequest, ChunkStream, Error, ErrorKind, PendingCalls, Placement, Plan, Result,
@@ -29,7 +28,7 @@ use crate::{
 ///
 /// # Example
 /// ```
-/// use advisor_core::{AdvisorChain, ChatModel, ChatRequest, ChatResponse, ChunkStream, FinishReason, Message, Result, async_trait};
+/// use advisor_core::{ChatClient, ChatModel, ChatRequest, ChatResponse, ChunkStream, FinishReason, Message, Result, async_trait};
 ///
 /// struct Yes;
 /// #[async_trait]
@@ -41,8 +40,8 @@ use crate::{
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> advisor_core::Result<()> {
-/// let chain = AdvisorChain::builder(Yes).build()?;
-/// let response = chain.next_call(ChatRequest::new(Message::user("Is it?"))).await?;
+/// let client = ChatClient::builder(Yes).build()?;
+/// let response = client.chain().next_call(ChatRequest::new(Message::user("Is it?"))).await?;
 /// assert_eq!(response.text(), "Yes.");
 /// # Ok(()) }
 /// ```
@@ -61,14 +60,23 @@ pub(crate) struct Link {
     pub(crate) fallback: bool,
 }
 
-impl AdvisorChain {
-    /// Returns a builder of a chain around `model`.
-    pub fn builder(model: impl ChatModel) -> ChainBuilder {
-        ChainBuilder::resume(Vec::new(), Arc::new(model))
+impl Link {
+    /// Places an advisor where it says.
+    pub(crate) fn new(advisor: Arc<dyn StreamAdvisor>) -> Self {
+        Self { placement: advisor.placement(), advisor, fallback: false }
     }
+}
 
-    pub(crate) fn new(links: Vec<Link>, model: Arc<dyn ChatModel>) -> Self {
-        Self { links: links.into(), position: 0, model }
+impl fmt::Debug for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.advisor.name(), f)
+    }
+}
+
+impl AdvisorChain {
+    /// Orders and checks the advisors, and puts them around `model`.
+    pub(crate) fn new(links: Vec<Link>, model: Arc<dyn ChatModel>) -> Result<Self> {
+        Ok(Self { links: order::arranged(links)?.into(), position: 0, model })
     }
 
     /// Calls this chain: the next advisor, or the model if none is left.
@@ -203,9 +211,9 @@ impl AdvisorChain {
         Plan::new(self.remaining())
     }
 
-    /// Returns a builder with the same advisors and model.
-    pub(crate) fn to_builder(&self) -> ChainBuilder {
-        ChainBuilder::resume(self.remaining().to_vec(), Arc::clone(&self.model))
+    /// Returns the advisors and the model, to build another chain of them.
+    pub(crate) fn parts(&self) -> (Vec<Link>, Arc<dyn ChatModel>) {
+        (self.remaining().to_vec(), Arc::clone(&self.model))
     }
 
     /// Validates the tools and asks the model. For calls of the model, this alone takes the number of the round and notes the
@@ -267,6 +275,6 @@ pub(crate) async fn to_completion(
 
 impl fmt::Debug for AdvisorChain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.remaining().iter().map(|link| link.advisor.name())).finish()
+        f.debug_list().entries(self.remaining()).finish()
     }
 }

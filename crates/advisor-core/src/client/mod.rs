@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use message_aggregator::Text;
 
-use crate::chain::builder::ChainBuilder;
+use crate::chain::Link;
 use crate::tool::set::{duplicate_tool, warn_of_left_out};
 use crate::{
     AdvisorChain, ChatModel, ChatOptions, ClientSideCall, ConversationKey, Error, OnDrop, Phase, Plan,
@@ -55,7 +55,8 @@ impl ChatClient {
     /// Returns a builder of a client around `model`.
     pub fn builder(model: impl ChatModel) -> ChatClientBuilder {
         ChatClientBuilder {
-            chain: AdvisorChain::builder(model),
+            links: Vec::new(),
+            model: Arc::new(model),
             defaults: Defaults::default(),
             duplicate: None,
             inherited: HashSet::new(),
@@ -87,8 +88,10 @@ impl ChatClient {
     ///
     /// Added advisors are placed inside those of the same phase; an added tool replaces one of the same name.
     pub fn to_builder(&self) -> ChatClientBuilder {
+        let (links, model) = self.chain.parts();
         ChatClientBuilder {
-            chain: self.chain.to_builder(),
+            links,
+            model,
             defaults: Defaults::clone(&self.defaults),
             duplicate: None,
             inherited: self.defaults.tools.definitions().map(|tool| tool.name.clone()).collect(),
@@ -131,10 +134,14 @@ impl fmt::Debug for Defaults {
 }
 
 /// Builder of a [`ChatClient`].
-#[derive(Debug, Clone)]
+///
+/// Its advisors are ordered by phase, outermost first; inside a phase the one added first is outermost. An advisor
+/// [beside the model](crate::AdvisorRole::BesideModel) is inside all others.
+#[derive(Clone)]
 #[must_use = "a client is made by `build`"]
 pub struct ChatClientBuilder {
-    chain: ChainBuilder,
+    links: Vec<Link>,
+    model: Arc<dyn ChatModel>,
     defaults: Defaults,
     duplicate: Option<Text>,
     /// Names of the copied client's tools; each can be replaced once.
@@ -144,32 +151,42 @@ pub struct ChatClientBuilder {
 impl ChatClientBuilder {
     /// Uses another model.
     pub fn model(self, model: impl ChatModel) -> Self {
-        Self { chain: self.chain.model(model), ..self }
+        Self { model: Arc::new(model), ..self }
     }
 
     /// Adds an advisor at its default placement.
     pub fn advisor(self, advisor: impl StreamAdvisor) -> Self {
-        Self { chain: self.chain.advisor(advisor), ..self }
+        self.with(Link::new(Arc::new(advisor)))
     }
 
     /// Adds an advisor in another phase than its default one.
     pub fn advisor_in(self, phase: Phase, advisor: impl StreamAdvisor) -> Self {
-        Self { chain: self.chain.advisor_in(phase, advisor), ..self }
+        let mut link = Link::new(Arc::new(advisor));
+        link.placement.phase = phase;
+        self.with(link)
     }
 
     /// Adds an advisor that is used only if no other advisor of the same role is added.
     pub fn fallback_advisor(self, advisor: impl StreamAdvisor) -> Self {
-        Self { chain: self.chain.fallback_advisor(advisor), ..self }
+        self.with(Link { fallback: true, ..Link::new(Arc::new(advisor)) })
+    }
+
+    fn with(mut self, link: Link) -> Self {
+        self.links.push(link);
+        self
     }
 
     /// Replaces the model by the one that `model` makes of it, and each advisor that was added so far by the one that
     /// `advisor` makes of it, such as those that measure them. Placements stay.
     pub fn wrapped(
-        self,
+        mut self,
         model: impl FnOnce(Arc<dyn ChatModel>) -> Arc<dyn ChatModel>,
         advisor: impl Fn(Arc<dyn StreamAdvisor>) -> Arc<dyn StreamAdvisor>,
     ) -> Self {
-        Self { chain: self.chain.wrapped(model, advisor), ..self }
+        for link in &mut self.links {
+            link.advisor = advisor(Arc::clone(&link.advisor));
+        }
+        Self { model: model(self.model), ..self }
     }
 
     /// Sets the instructions of every turn that sets none itself.
@@ -227,18 +244,31 @@ impl ChatClientBuilder {
     /// Checks the settings and builds the client.
     ///
     /// # Errors
-    /// Of kind [`Configuration`](crate::ErrorKind::Configuration) for two tools of one name, neither of them
-    /// [foreign](crate::ToolDefinition::origin), for
-    /// [`OnDrop::FinishTurn`] without a spawner, and for tools that [`AdvisorChain::validate_tools`] rejects. Also
-    /// those of [`ChainBuilder::build`].
+    /// Of kind [`Configuration`](crate::ErrorKind::Configuration), with the remedy, for:
+    /// - two tool loops or two memories, or one of them in a phase where it cannot work;
+    /// - a loop whose history setting contradicts the placement of memory;
+    /// - an advisor on the wrong [side](crate::AdvisorRole::InsideMemory) of memory;
+    /// - an advisor that must be [beside the model](crate::AdvisorRole::BesideModel) in another phase;
+    /// - two tools of one name, neither of them [foreign](crate::ToolDefinition::origin);
+    /// - tools that [`AdvisorChain::validate_tools`] rejects;
+    /// - [`OnDrop::FinishTurn`] without a spawner.
     pub fn build(self) -> Result<ChatClient> {
         if let Some(name) = self.duplicate {
             return Err(duplicate_tool(&name));
         }
         check_spawner(self.defaults.on_drop, self.defaults.spawner.as_ref())?;
-        let chain = self.chain.build()?;
+        let chain = AdvisorChain::new(self.links, self.model)?;
         chain.validate_tools(&self.defaults.tools)?;
         Ok(ChatClient { chain, defaults: Arc::new(self.defaults) })
+    }
+}
+
+impl fmt::Debug for ChatClientBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ChatClientBuilder")
+            .field("advisors", &self.links)
+            .field("defaults", &self.defaults)
+            .finish_non_exhaustive()
     }
 }
 

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use message_aggregator::{Message, MessageList, Text};
 
+use crate::chain::Link;
 use crate::client::{Defaults, check_spawner};
 use crate::{
-    AdvisorChain, ChainBuilder, ChatOptions, ChatRequest, ConversationKey, Decision, Decisions, Error,
-    IntoId, NestedBounds, OnDrop, Result, StreamAdvisor, Tool, ToolInvocation, ToolSet, Turn, TurnId,
-    TurnResponse, TurnStream,
+    AdvisorChain, ChatOptions, ChatRequest, ConversationKey, Decision, Decisions, Error, IntoId,
+    NestedBounds, OnDrop, Result, StreamAdvisor, Tool, ToolInvocation, ToolSet, Turn, TurnId, TurnResponse,
+    TurnStream,
 };
 
 /// Builder of one turn. Nothing happens before its stream is polled.
@@ -256,8 +257,9 @@ impl Prompt {
         let chain = if self.advisors.is_empty() {
             self.chain
         } else {
-            let added = self.advisors.into_iter();
-            added.fold(self.chain.to_builder(), ChainBuilder::shared_advisor).build()?
+            let (mut links, model) = self.chain.parts();
+            links.extend(self.advisors.into_iter().map(Link::new));
+            AdvisorChain::new(links, model)?
         };
         chain.validate_tools(&request.tools)?;
         if let Some(decisions) = self.decisions {

@@ -41,7 +41,7 @@ use crate::{
 ///
 /// # Example
 /// ```
-/// use advisor_core::{AdvisorChain, ChatModel, ChatRequest, ChatResponse, ChunkStream, FinishReason, Message, Result, async_trait};
+/// use advisor_core::{ChatClient, ChatModel, ChatRequest, ChatResponse, ChunkStream, FinishReason, Message, Result, async_trait};
 /// use futures::StreamExt;
 ///
 /// struct Yes;
@@ -54,8 +54,8 @@ use crate::{
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> advisor_core::Result<()> {
-/// let chain = AdvisorChain::builder(Yes).build()?;
-/// let mut turn = chain.stream(ChatRequest::new(Message::user("Is it?")));
+/// let client = ChatClient::builder(Yes).build()?;
+/// let mut turn = client.prompt().user("Is it?").stream();
 /// while let Some(chunk) = turn.next().await {
 ///     print!("{}", chunk?.text().unwrap_or_default());
 /// }

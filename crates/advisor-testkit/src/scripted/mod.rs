@@ -33,14 +33,14 @@ use answer::AnswerStep;
 ///
 /// # Example
 /// ```
-/// use advisor_core::{AdvisorChain, ChatRequest, Message};
+/// use advisor_core::ChatClient;
 /// use advisor_testkit::{Answer, ScriptedModel};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> advisor_core::Result<()> {
 /// let model = ScriptedModel::new([Answer::from_text("Hello")]);
-/// let chain = AdvisorChain::builder(model.clone()).build()?;
-/// let response = chain.next_call(ChatRequest::new(Message::user("Hi"))).await?;
+/// let client = ChatClient::builder(model.clone()).build()?;
+/// let response = client.prompt().user("Hi").call().await?;
 /// assert_eq!(response.text(), "Hello");
 /// assert_eq!(model.prompts()[0].messages.last().unwrap().text(), "Hi");
 /// # Ok(()) }

@@ -1,6 +1,6 @@
 //! Tests of `turn`.
 
-use advisor_core::{AdvisorChain, ChatRequest, ConversationKey, FinishReason, Turn};
+use advisor_core::{ChatClient, ChatRequest, ConversationKey, FinishReason, Turn};
 use conversation_store::{ConversationStore, InMemoryStore, ReadRange};
 
 use super::*;
@@ -35,7 +35,8 @@ impl Recorded {
             turn: Turn::new(turn("t")),
             ..ChatRequest::new(user("u"))
         };
-        let model = AdvisorChain::builder(advisor_testkit::ScriptedModel::new([])).build().unwrap();
+        let model =
+            ChatClient::builder(advisor_testkit::ScriptedModel::new([])).build().unwrap().chain().clone();
         recorded.memory.enter(&mut request, &model).await.unwrap();
         recorded
     }

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use advisor_core::{
-    AdvisorChain, ChatClient, ChatRequest, ErrorKind, FinishReason, Message, OnDrop, Phase, Spawner, TurnId,
+    ChatClient, ChatRequest, ErrorKind, FinishReason, Message, OnDrop, Phase, Spawner, TurnId,
 };
 use advisor_testkit::{Answer, FaultStore, Gate, ScriptedModel, StoreFault};
 use chat_memory_advisor::{ChatMemoryAdvisor, OnBusy};
@@ -100,7 +100,7 @@ async fn law_m3_turn_superseded_during_its_beginning_stores_nothing() {
     let memory = ChatMemoryAdvisor::new(store.clone()).with_on_busy(OnBusy::InterruptPrevious);
     let chain = |answer| {
         let model = ScriptedModel::new([answer]);
-        AdvisorChain::builder(model).advisor(memory.clone()).build().unwrap()
+        ChatClient::builder(model).advisor(memory.clone()).build().unwrap().chain().clone()
     };
     let request = |user| ChatRequest { conversation: Some(key()), ..ChatRequest::new(Message::user(user)) };
     let (passed_over, second) = (chain(Answer::from_text("one")), chain(Answer::from_text("two")));

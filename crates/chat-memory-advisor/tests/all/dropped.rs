@@ -294,7 +294,7 @@ async fn turn_dropped_while_writing_failure_keeps_text() {
 async fn dropped_chain_without_root_frees_conversation() {
     let (memory, store) = memory();
     let model = ScriptedModel::new([hanging("so far"), Answer::from_text("two")]);
-    let chain = AdvisorChain::builder(model.clone()).advisor(memory.clone()).build().unwrap();
+    let chain = ChatClient::builder(model.clone()).advisor(memory.clone()).build().unwrap().chain().clone();
     let request = || ChatRequest { conversation: Some(key()), ..ChatRequest::new(Message::user("1")) };
     let mut stream = chain.next_stream(request()).await.unwrap();
     while stream.next().await.unwrap().unwrap().text() != Some("so far") {}

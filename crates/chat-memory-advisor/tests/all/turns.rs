@@ -261,7 +261,7 @@ async fn law_m3_log_has_no_gaps_and_batch_keys_differ() {
 async fn a_turn_is_remembered_in_one_conversation() {
     let (memory, _) = memory();
     let model = ScriptedModel::new(["one", "two"].map(Answer::from_text));
-    let chain = AdvisorChain::builder(model).advisor(memory).build().unwrap();
+    let chain = ChatClient::builder(model).advisor(memory).build().unwrap().chain().clone();
     let request = ChatRequest::new(Message::user("1"));
     let here = ChatRequest { conversation: Some(ConversationKey::new("here").unwrap()), ..request.clone() };
     chain.next_call(here).await.unwrap();

@@ -5,8 +5,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use advisor_core::{
-    AdvisorChain, BlockContent, ChatModel, ChatOptions, ChatRequest, Error, ErrorKind, Message,
-    ResponseFormat, Result, SchemaSupport, Text, async_trait,
+    BlockContent, ChatClient, ChatModel, ChatOptions, ChatRequest, Error, ErrorKind, Message, ResponseFormat,
+    Result, SchemaSupport, Text, async_trait,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -121,7 +121,8 @@ impl Judge for ModelJudge {
         };
         let messages = vec![Message::system(self.instructions.clone()), Message::user(question.to_string())];
         let request = ChatRequest { options, ..ChatRequest::new(messages) };
-        let response = AdvisorChain::builder(Arc::clone(&self.model)).build()?.next_call(request).await?;
+        let response =
+            ChatClient::builder(Arc::clone(&self.model)).build()?.chain().next_call(request).await?;
         let answer = ModelVerdict::from_text(&response.text())
             .filter(|_| !response.finish().reason.vetoes_calls())
             .ok_or_else(|| {

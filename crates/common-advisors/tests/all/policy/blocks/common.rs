@@ -1,8 +1,8 @@
 //! Chains of a scripted model and policies, read with all laws of a stream checked.
 
 use advisor_core::{
-    AdvisorChain, Block, BlockContent, BlockId, BlockKind, ChatRequest, ChatResponse, Chunk, ChunkFold,
-    Delta, DeltaKind, Error, Message, Result, StreamAdvisor, Turn,
+    AdvisorChain, Block, BlockContent, BlockId, BlockKind, ChatClient, ChatClientBuilder, ChatRequest,
+    ChatResponse, Chunk, ChunkFold, Delta, DeltaKind, Error, Message, Result, StreamAdvisor, Turn, from_fn,
 };
 use advisor_testkit::StreamValidator;
 use advisor_testkit::{Answer, ScriptedModel};
@@ -77,8 +77,16 @@ pub(crate) fn chain(
     model: ScriptedModel,
     advisors: impl IntoIterator<Item = Arc<dyn StreamAdvisor>>,
 ) -> AdvisorChain {
-    let builder = AdvisorChain::builder(model);
-    advisors.into_iter().fold(builder, advisor_core::ChainBuilder::shared_advisor).build().unwrap()
+    let shared = |advisor: Arc<dyn StreamAdvisor>| {
+        let placement = advisor.placement();
+        from_fn(String::from(advisor.name()), move |request, next| {
+            Arc::clone(&advisor).advise_stream(request, next)
+        })
+        .with_placement(placement)
+    };
+    let builder = ChatClient::builder(model);
+    let client = advisors.into_iter().map(shared).fold(builder, ChatClientBuilder::advisor).build().unwrap();
+    client.chain().clone()
 }
 
 pub(crate) fn request() -> ChatRequest {

@@ -395,11 +395,13 @@ async fn law_s4_void_attempt_leaves_nothing() {
     let first = ScriptedModel::new([broken]);
     let second = ScriptedModel::new([Answer::from_text("Never mind.")]);
     let model = FallbackModel::new(first).with_fallback(second).with_restart_after_output();
-    let chain = advisor_core::AdvisorChain::builder(model)
+    let chain = advisor_core::ChatClient::builder(model)
         .advisor(waits)
         .advisor(denying(&["delete"]))
         .build()
-        .unwrap();
+        .unwrap()
+        .chain()
+        .clone();
     let run = run_in(chain).await;
     assert_eq!(run.blocks(), ["Never mind."]);
     assert_eq!(run.denials().0, []);

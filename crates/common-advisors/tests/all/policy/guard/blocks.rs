@@ -1,6 +1,6 @@
 //! Guards on blocks of an answer: the reply is a separate block, and calls of an ended answer are vetoed.
 
-use advisor_core::{AdvisorChain, BlockKind, ChatRequest, ChatResponse, DeltaKind, FinishReason, Message};
+use advisor_core::{BlockKind, ChatClient, ChatRequest, ChatResponse, DeltaKind, FinishReason, Message};
 use advisor_testkit::{Answer, ScriptedModel};
 use common_advisors::policy::{Guard, LetterCase, OutputGuard};
 
@@ -9,7 +9,8 @@ fn secret() -> Guard {
 }
 
 async fn response(guard: OutputGuard, answer: Answer) -> ChatResponse {
-    let chain = AdvisorChain::builder(ScriptedModel::new([answer])).advisor(guard).build().unwrap();
+    let chain =
+        ChatClient::builder(ScriptedModel::new([answer])).advisor(guard).build().unwrap().chain().clone();
     chain.next_call(ChatRequest::new(Message::user("?"))).await.unwrap()
 }
 

@@ -1,8 +1,7 @@
 //! Guards on input: all messages of the user's input are checked, and memory keeps nothing of a refused turn.
 
 use advisor_core::{
-    AdvisorChain, ChatClient, ChatRequest, ConversationKey, ErrorKind, FinishReason, Message, Phase,
-    ToolCall, ToolResult,
+    ChatClient, ChatRequest, ConversationKey, ErrorKind, FinishReason, Message, Phase, ToolCall, ToolResult,
 };
 use advisor_testkit::{Answer, ScriptedModel};
 use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore};
@@ -21,7 +20,7 @@ fn guard() -> Guard {
 /// Returns whether the guard answers these messages.
 async fn refuses(guard: Guard, messages: Vec<Message>) -> bool {
     let model = ScriptedModel::new([Answer::from_text("fine")]);
-    let chain = AdvisorChain::builder(model.clone()).advisor(guard.on_input()).build().unwrap();
+    let chain = ChatClient::builder(model.clone()).advisor(guard.on_input()).build().unwrap().chain().clone();
     let response = chain.next_call(ChatRequest::new(messages)).await.unwrap();
     let refused = response.finish().reason == FinishReason::ContentFilter;
     assert_eq!(refused, model.calls() == 0);

@@ -1,97 +1,23 @@
-//! `ChainBuilder`: orders advisors by phase and rejects contradictory chains.
-
-use std::fmt;
-use std::sync::Arc;
+//! The order of the advisors of a chain, and the checks that reject contradictory chains.
 
 use crate::chain::Link;
 use crate::chain::placement::{AdvisorRole, LoopHistory, is_memory, is_tool_loop};
-use crate::{AdvisorChain, ChatModel, Error, Phase, Placement, Result, StreamAdvisor};
+use crate::{Error, Phase, Placement, Result};
 
-/// Builder that orders the advisors of a chain and checks it.
-///
-/// Advisors are ordered by phase, outermost first; inside a phase the one added first is outermost. An advisor
-/// [beside the model](AdvisorRole::BesideModel) is inside all others.
-#[derive(Clone)]
-#[must_use = "a chain is made by `build`"]
-pub struct ChainBuilder {
-    links: Vec<Link>,
-    fallbacks: Vec<Link>,
-    model: Arc<dyn ChatModel>,
-}
-
-impl ChainBuilder {
-    pub(crate) fn resume(links: Vec<Link>, model: Arc<dyn ChatModel>) -> Self {
-        let (fallbacks, links) = links.into_iter().partition(|link| link.fallback);
-        Self { links, fallbacks, model }
-    }
-
-    /// Uses another model.
-    pub(crate) fn model(self, model: impl ChatModel) -> Self {
-        Self { model: Arc::new(model), ..self }
-    }
-
-    /// Adds an advisor at its default placement.
-    pub fn advisor(self, advisor: impl StreamAdvisor) -> Self {
-        self.shared_advisor(Arc::new(advisor))
-    }
-
-    /// Adds an advisor in another phase than its default one.
-    pub fn advisor_in(self, phase: Phase, advisor: impl StreamAdvisor) -> Self {
-        let advisor: Arc<dyn StreamAdvisor> = Arc::new(advisor);
-        let placement = Placement { phase, ..advisor.placement() };
-        self.placed(placement, advisor)
-    }
-
-    /// Adds a shared advisor at its default placement.
-    pub fn shared_advisor(self, advisor: Arc<dyn StreamAdvisor>) -> Self {
-        self.placed(advisor.placement(), advisor)
-    }
-
-    /// Adds an advisor that is used only if no other advisor of the same role is added.
-    pub(crate) fn fallback_advisor(mut self, advisor: impl StreamAdvisor) -> Self {
-        let placement = advisor.placement();
-        self.fallbacks.push(Link { advisor: Arc::new(advisor), placement, fallback: true });
-        self
-    }
-
-    /// Replaces the model, and each advisor that was added so far. Placements stay.
-    pub(crate) fn wrapped(
-        mut self,
-        model: impl FnOnce(Arc<dyn ChatModel>) -> Arc<dyn ChatModel>,
-        advisor: impl Fn(Arc<dyn StreamAdvisor>) -> Arc<dyn StreamAdvisor>,
-    ) -> Self {
-        for link in self.links.iter_mut().chain(&mut self.fallbacks) {
-            link.advisor = advisor(Arc::clone(&link.advisor));
+/// Orders the advisors of a chain by phase, outermost first, and checks it. Inside a phase the one added first is
+/// outermost.
+pub(super) fn arranged(links: Vec<Link>) -> Result<Vec<Link>> {
+    let (fallbacks, mut links): (Vec<_>, Vec<_>) = links.into_iter().partition(|link| link.fallback);
+    for fallback in fallbacks {
+        let role = |link: &Link| std::mem::discriminant(&link.placement.role);
+        let taken = |link: &Link| role(link) == role(&fallback);
+        if !links.iter().any(taken) {
+            links.push(fallback);
         }
-        Self { model: model(self.model), ..self }
     }
-
-    fn placed(mut self, placement: Placement, advisor: Arc<dyn StreamAdvisor>) -> Self {
-        self.links.push(Link { advisor, placement, fallback: false });
-        self
-    }
-
-    /// Checks and builds the chain.
-    ///
-    /// # Errors
-    /// Of kind [`Configuration`](crate::ErrorKind::Configuration), with the remedy, for:
-    /// - two tool loops or two memories, or one of them in a phase where it cannot work;
-    /// - a loop whose history setting contradicts the placement of memory;
-    /// - an advisor on the wrong [side](AdvisorRole::InsideMemory) of memory;
-    /// - an advisor that must be [beside the model](AdvisorRole::BesideModel) in another phase.
-    pub fn build(self) -> Result<AdvisorChain> {
-        let mut links = self.links;
-        for fallback in self.fallbacks {
-            let role = |link: &Link| std::mem::discriminant(&link.placement.role);
-            let taken = |link: &Link| role(link) == role(&fallback);
-            if !links.iter().any(taken) {
-                links.push(fallback);
-            }
-        }
-        links.sort_by_key(|link| (link.placement.phase, link.placement.role == AdvisorRole::BesideModel));
-        check(&links)?;
-        Ok(AdvisorChain::new(links, self.model))
-    }
+    links.sort_by_key(|link| (link.placement.phase, link.placement.role == AdvisorRole::BesideModel));
+    check(&links)?;
+    Ok(links)
 }
 
 fn check(links: &[Link]) -> Result<()> {
@@ -185,10 +111,4 @@ fn check_history(links: &[Link]) -> Result<()> {
         }
     }
     Ok(())
-}
-
-impl fmt::Debug for ChainBuilder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.links.iter().map(|link| link.advisor.name())).finish()
-    }
 }

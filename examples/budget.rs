@@ -38,7 +38,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     for question in ["Search everything.", "Search again."] {
         let conversation = ConversationKey::in_tenant("acme", "c1")?;
         let answer = client.prompt().user(question).conversation(conversation).call().await?;
-        println!("? {question}\n{}\n({:?})", answer.text(), answer.finish().reason);
+        println!("? {question}\n{}\n({:?})", answer.text(), answer.finish.reason);
         for (tenant, spent) in money.accounts() {
             println!("{tenant} has spent {} in {} tokens\n", spent.money, spent.tokens);
         }

@@ -38,7 +38,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
                 println!("  {text}");
             }
             if let Some(response) = chunk.completed() {
-                println!("  ({:?})", response.finish().reason);
+                println!("  ({:?})", response.finish.reason);
             }
         }
     }

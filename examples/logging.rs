@@ -25,9 +25,9 @@ impl Advisor for Logging {
     }
 
     async fn after(&self, started: Instant, response: &ChatResponse) -> Result<()> {
-        let usage = response.usage().and_then(|usage| usage.output_tokens).unwrap_or_default();
+        let usage = response.usage.and_then(|usage| usage.output_tokens).unwrap_or_default();
         let took = if started.elapsed().as_secs() < 5 { "quickly" } else { "slowly" };
-        println!("<- {:?}, {usage} tokens, {took}", response.finish().reason);
+        println!("<- {:?}, {usage} tokens, {took}", response.finish.reason);
         Ok(())
     }
 }

@@ -26,6 +26,6 @@ async fn main() -> Result<()> {
     let response = client.prompt().user("Show me invoices 7 and 8.").call().await?;
     // One block per result, the later ones begin with a blank line.
     println!("{}", response.text());
-    println!("{:?} after {} model call", response.finish().reason, model.calls());
+    println!("{:?} after {} model call", response.finish.reason, model.calls());
     Ok(())
 }

@@ -63,7 +63,7 @@ async fn main() -> Result<()> {
     let prompt = client.prompt().user("When can two of us go to Bergen?").conversation("journeys");
     let response =
         prompt.turn(advisor_chain::TurnId::new("turn-1")?).extension(Currency("euros")).call().await?;
-    for message in response.transcript() {
+    for message in &response.transcript {
         if let Some(result) = message.tool_result() {
             println!("{}: {}", result.name, result.text());
         }

@@ -38,14 +38,14 @@ impl Asking {
         let Some((request, next)) = self.again.take() else { return Some(chunk) };
         // A cache inside would repeat the answer in the next turn.
         request.turn.reject_answer().await;
-        let usage = answer.usage().copied();
+        let usage = answer.usage;
         // Among the instructions: a message after the user's needs the answer between, which may be empty.
         let request = request.with_system(format!("Use the word {} in your answer.", self.word));
         match next.next_stream(request).await {
             // The turn has used the tokens of both.
             Ok(second) => {
-                self.live = second
-                    .on_completed(move |second| async move { Ok(second.with_added_usage(usage.as_ref())) });
+                self.live =
+                    second.on_completed(move |second| async move { Ok(second.with_added_usage(usage)) });
             }
             Err(error) => return Some(Err(error)),
         }
@@ -54,7 +54,7 @@ impl Asking {
 
     fn is_enough(&self, answer: &ChatResponse) -> bool {
         // A limit would give the same answer again, and a paused answer goes on.
-        let is_kept = matches!(answer.finish().reason, FinishReason::Limit(_) | FinishReason::Paused);
+        let is_kept = matches!(answer.finish.reason, FinishReason::Limit(_) | FinishReason::Paused);
         is_kept || answer.tool_calls().next().is_some() || answer.text().contains(self.word)
     }
 }

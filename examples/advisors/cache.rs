@@ -39,9 +39,11 @@ impl StreamAdvisor for Cache {
         }
         Ok(next.next_stream(request).await?.on_completed(move |response| async move {
             // A truncated answer is not repeated. A cached answer reports no token counts.
-            if matches!(response.finish().reason, FinishReason::Stop | FinishReason::ToolCalls) {
+            if matches!(response.finish.reason, FinishReason::Stop | FinishReason::ToolCalls) {
                 let mut known = self.0.lock().await;
-                known.push_front((asked, response.clone().with_usage(None)));
+                let mut answer = response.clone();
+                answer.usage = None;
+                known.push_front((asked, answer));
                 known.truncate(100);
             }
             Ok(response)

@@ -39,7 +39,7 @@ pub(super) fn of_turn(
     running.filter_map(move |chunk| {
         let event = match &chunk {
             Some(Ok(Chunk::Completed(response))) => {
-                Some(("done", json!({"turn": id.as_str(), "finish": response.finish().reason})))
+                Some(("done", json!({"turn": id.as_str(), "finish": response.finish.reason})))
             }
             Some(Ok(chunk)) => of_chunk(chunk),
             Some(Err(error)) => Some(of_error(error)),

@@ -203,7 +203,7 @@ fn line(chunk: &Chunk) -> String {
         }
         Chunk::AttemptRestarted { round } => format!("round {round} restarted"),
         Chunk::Completed(response) => {
-            format!("completed {} {:?}", response.round(), response.finish().reason)
+            format!("completed {} {:?}", response.round(), response.finish.reason)
         }
         other => panic!("a chunk that these tests do not know: {other:?}"),
     }

@@ -30,9 +30,9 @@ async fn turn_time_bounds_store_that_hangs_in_round() {
                 let begun = Instant::now();
                 let response = client.prompt().user("go").conversation("c").call().await.unwrap();
                 let case = format!("{rounds} rounds, operation {operation}, {fault:?}");
-                assert_eq!(response.finish().reason, FinishReason::Limit(Limit::Time(5000)), "{case}");
+                assert_eq!(response.finish.reason, FinishReason::Limit(Limit::Time(5000)), "{case}");
                 assert_eq!(begun.elapsed(), time, "{case}");
-                assert_eq!(validate_transcript(response.transcript()), [], "{case}");
+                assert_eq!(validate_transcript(&response.transcript), [], "{case}");
             }
         }
     }

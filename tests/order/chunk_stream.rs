@@ -109,7 +109,7 @@ fn an_advisor_has_the_name_of_its_type() {
 #[test]
 fn an_empty_text_is_an_empty_answer() {
     let response = ChatResponse::from("");
-    assert_eq!(response.finish().reason, FinishReason::Empty);
+    assert_eq!(response.finish.reason, FinishReason::Empty);
     assert!(response.message().blocks().is_empty());
 }
 
@@ -178,7 +178,7 @@ async fn law_o1_work_runs_in_order_before_completed() {
     gate.release();
     let response = stream.next().await.unwrap().unwrap().completed().unwrap().clone();
     assert_eq!(journal.labels(), ["inner begins", "inner ends", "outer"]);
-    assert_eq!(response.finish().reason, FinishReason::Length, "each sees what the one before gave");
+    assert_eq!(response.finish.reason, FinishReason::Length, "each sees what the one before gave");
 }
 
 #[tokio::test]

@@ -72,8 +72,8 @@ async fn law_s4_transcript_equals_edited_output() {
     ] {
         let out = ask(client(edit, mode, [calling(), Answer::from_text("done")])).await;
         let response = out.response();
-        assert_eq!(short(response.transcript()), expected, "{mode:?}");
-        let messages: Vec<_> = response.transcript().iter().collect();
+        assert_eq!(short(&response.transcript), expected, "{mode:?}");
+        let messages: Vec<_> = response.transcript.iter().collect();
         for round in out.rounds().filter(|round| !round.message().is_empty_answer()) {
             assert!(
                 messages.iter().any(|message| message.is_same(round.message())),

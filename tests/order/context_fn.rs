@@ -43,7 +43,7 @@ async fn law_m2_context_is_found_once_sent_every_round_unstored() {
             let case = format!("{phase} {remembers:?}");
             let response = client.prompt().user("Weather?").conversation("c").call().await.unwrap();
             let turn = ["Weather?", "let me see", "sunny", "Sunny."];
-            assert_eq!(texts(response.transcript()), turn, "{case}");
+            assert_eq!(texts(&response.transcript), turn, "{case}");
             let sent: Vec<_> = model.prompts().iter().map(|prompt| texts(&prompt.messages)).collect();
             let head = ["Be polite.", "documents of 1: Weather?\n\nWeather?"];
             assert_eq!(sent[0], head, "{case}");

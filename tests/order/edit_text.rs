@@ -130,7 +130,7 @@ fn law_s3_s4_answer_ends_inside_a_text() {
             assert_eq!(texts.concat(), shown.concat());
             assert_eq!(response.text(), shown.concat());
             assert_eq!(fold.text(1), shown.concat());
-            assert_eq!(response.finish().reason, FinishReason::ContentFilter);
+            assert_eq!(response.finish.reason, FinishReason::ContentFilter);
             assert!(fold.open_blocks().next().is_none(), "all blocks are closed");
         }
     }

@@ -89,7 +89,7 @@ async fn law_s2_o3_only_judged_call_and_round_end_wait() {
     gate.release();
     let response = read_stream(turn).await.outcome.unwrap();
     assert_eq!(journal.labels()[3..], ["judge.end", "call", "round", "tool", "text Sunny."]);
-    assert_eq!(lines(response.transcript()), ["go", "I look. (look {})Wait.", "= sunny", "Sunny."]);
+    assert_eq!(lines(&response.transcript), ["go", "I look. (look {})Wait.", "= sunny", "Sunny."]);
 }
 
 /// A fast model does not keep a judge from working.
@@ -165,7 +165,7 @@ async fn law_s3_ids_of_nested_editors_are_unique() {
         let blocks: Vec<_> = response.blocks().map(|(id, block)| (id, block.clone())).collect();
         assert_eq!(out.fold().blocks(1), blocks);
         assert_eq!(blocks.len(), count);
-        assert_ne!(response.finish().reason, FinishReason::Empty);
+        assert_ne!(response.finish.reason, FinishReason::Empty);
         assert_eq!(blocks.last().unwrap().1.as_text(), Some("/c"));
     }
 }
@@ -205,10 +205,10 @@ async fn finish_reason_follows_calls() {
         (Other("eos".into()), Other("eos".into())),
     ] {
         let out = read_stream(answer(vec![call("c1")], reason.clone()).edit_with(deny())).await;
-        assert_eq!(out.outcome.unwrap().finish().reason, without_calls);
+        assert_eq!(out.outcome.unwrap().finish.reason, without_calls);
         let one_left = Judging::new(|call: ToolCall| verdict(call.id == "c2"));
         let out = read_stream(answer(vec![call("c1"), call("c2")], reason.clone()).edit_with(one_left)).await;
-        assert_eq!(out.outcome.unwrap().finish().reason, reason);
+        assert_eq!(out.outcome.unwrap().finish.reason, reason);
     }
     for (text, reason, with_calls) in [
         ("[look]", Stop, ToolCalls),
@@ -220,7 +220,7 @@ async fn finish_reason_follows_calls() {
         ("look", ToolCalls, ToolCalls),
     ] {
         let out = read_stream(answer(vec![Block::text(text)], reason).edit_with(Calling::default())).await;
-        assert_eq!(out.outcome.unwrap().finish().reason, with_calls, "{text}");
+        assert_eq!(out.outcome.unwrap().finish.reason, with_calls, "{text}");
     }
     let add = |block: Block| {
         AtEnd(move |_: &ChatResponse, out: &mut EditedChunks<'_>| {
@@ -229,7 +229,7 @@ async fn finish_reason_follows_calls() {
     };
     for (block, expected) in [(Block::text("Sorry."), Stop), (call("c1"), ToolCalls)] {
         let out = read_stream(answer(Vec::new(), Empty).edit_with(add(block))).await;
-        assert_eq!(out.outcome.unwrap().finish().reason, expected);
+        assert_eq!(out.outcome.unwrap().finish.reason, expected);
     }
 }
 
@@ -304,10 +304,10 @@ async fn law_m1_call_added_outside_loop_has_result() {
     let response = read_stream(client.prompt().user("go").stream()).await.outcome.unwrap();
     let refused = "= not started: the call was added outside the tool loop";
     assert_eq!(
-        lines(response.transcript()),
+        lines(&response.transcript),
         ["go", "(look {})(look {})(work {})", refused, "= sunny", refused, "Done (work {})."]
     );
-    let messages: Vec<_> = response.transcript().iter().cloned().collect();
+    let messages: Vec<_> = response.transcript.iter().cloned().collect();
     assert_eq!(validate_transcript(&messages[..5]), []);
 }
 
@@ -461,16 +461,16 @@ async fn editor_ends_the_answer() {
         .unwrap();
     let out = read_stream(client.prompt().user("go").stream()).await;
     let response = out.outcome.unwrap();
-    assert_eq!(response.finish().reason, FinishReason::ContentFilter);
+    assert_eq!(response.finish.reason, FinishReason::ContentFilter);
     assert_eq!((response.text().as_str(), model.calls()), ("I look. No.", 1));
-    assert_eq!(lines(response.transcript()), ["go", "I look. No."]);
+    assert_eq!(lines(&response.transcript), ["go", "I look. No."]);
     // At the end of the round, too.
     let ends = AtEnd(|_: &ChatResponse, out: &mut EditedChunks<'_>| out.end_answer(FinishReason::Refusal));
     let response = read_stream(answer(vec![Block::text("Hm.")], FinishReason::Stop).edit_with(ends))
         .await
         .outcome
         .unwrap();
-    assert_eq!((response.text().as_str(), &response.finish().reason), ("Hm.", &FinishReason::Refusal));
+    assert_eq!((response.text().as_str(), &response.finish.reason), ("Hm.", &FinishReason::Refusal));
 }
 
 /// A call that is open when an editor ends the answer is incomplete, also if the model has completed it, and whenever the

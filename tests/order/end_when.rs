@@ -57,14 +57,14 @@ async fn law_s4_o6_ended_answer_remembers_what_was_shown() {
         }
         let (shown, response) = ask(&scene).await;
         assert_eq!(response.text(), "It is ");
-        assert_eq!(response.finish().reason, FinishReason::ContentFilter);
+        assert_eq!(response.finish.reason, FinishReason::ContentFilter);
         assert_eq!(shown.text(response.round()), "It is ");
         assert_eq!(shown.open_blocks().count(), 0);
         scene.journal.assert_count("tool look", 1);
         scene.journal.assert_count("model.drop r2", 1);
         let remembered = scene.remembered().await;
         assert_eq!(remembered, ["go", "let me see(look)", "= sunny", "It is "]);
-        assert_eq!(short(response.transcript()), remembered, "told is remembered");
+        assert_eq!(short(&response.transcript), remembered, "told is remembered");
     }
 }
 
@@ -187,12 +187,12 @@ async fn law_t1_s4_turn_ended_during_tools_reports_interruption() {
         let chunks: Vec<Chunk> = scene.turn("go").try_collect().await.unwrap();
         let response = chunks.last().unwrap().completed().unwrap();
         let shown = Run { outcome: Ok(response.clone()), chunks: chunks.clone() }.fold();
-        assert_eq!((response.text().as_str(), &response.finish().reason), ("", &FinishReason::Interrupted));
+        assert_eq!((response.text().as_str(), &response.finish.reason), ("", &FinishReason::Interrupted));
         assert_eq!(shown.text(response.round()), "let me see");
-        assert_eq!(response.usage().map(Usage::total), Some(Some(7)));
+        assert_eq!(response.usage.as_ref().map(Usage::total), Some(Some(7)));
         let cut_off = ["go", "let me see(look)", result];
-        assert_eq!(short(response.transcript()), cut_off, "{mode:?} {remembers}");
-        assert_eq!(validate_transcript(response.transcript()), []);
+        assert_eq!(short(&response.transcript), cut_off, "{mode:?} {remembers}");
+        assert_eq!(validate_transcript(&response.transcript), []);
         let remembered = scene.remembered().await;
         assert_eq!(remembered[..3], cut_off, "{mode:?} {remembers}");
         assert_eq!(ask(&scene).await.1.text(), "Hello.");

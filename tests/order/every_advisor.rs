@@ -141,12 +141,12 @@ impl Case {
             }
         };
         let shown: String = (1..=response.round()).map(|round| fold.text(round)).collect();
-        let told = transcript_lines(response.transcript());
+        let told = transcript_lines(&response.transcript);
         let transcript = self.memory.transcript(&key).await.unwrap();
         assert_eq!(validate_transcript(&transcript), [], "{}", self.name);
         let remembered = transcript_lines(transcript.iter().skip(before));
         assert_eq!(told, remembered, "{}: told is remembered", self.name);
-        let answers = response.transcript().iter().filter(|message| message.role() == Role::Assistant);
+        let answers = response.transcript.iter().filter(|message| message.role() == Role::Assistant);
         let answers: Vec<_> = answers.map(Message::text).collect();
         let expected = match self.mode {
             ToolCallStreaming::FinalAnswerOnly => answers.last().cloned().unwrap_or_default(),

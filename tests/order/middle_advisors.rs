@@ -139,7 +139,7 @@ async fn law_o2_o6_m4_turn_timed_out_before_memory_is_remembered() {
         let tool_loop = ToolCallAdvisor::builder().limits(limits).build().unwrap();
         let scene = scene(place, slow, []).with(|client| client.advisor(tool_loop));
         let response = scene.ask("go").await.unwrap();
-        assert_eq!(response.finish().reason, FinishReason::Limit(Limit::Time(5000)));
+        assert_eq!(response.finish.reason, FinishReason::Limit(Limit::Time(5000)));
         let remembered = remembered(&scene).await;
         assert_eq!(remembered.len(), 2, "{place:?}: {remembered:?}");
         assert!(remembered[1].starts_with("assistant: I stopped here"), "{place:?}: {remembered:?}");
@@ -222,6 +222,6 @@ async fn law_m4_masked_input_is_sent_and_stored_in_both_places() {
         };
         assert_eq!(users_words(sent), "My PIN is ****.", "{place:?}");
         assert_eq!(users_words(&remembered), "My PIN is ****.", "{place:?}");
-        assert_eq!(users_words(response.transcript()), "My PIN is 1234.", "{place:?}");
+        assert_eq!(users_words(&response.transcript), "My PIN is 1234.", "{place:?}");
     }
 }

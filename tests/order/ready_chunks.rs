@@ -62,7 +62,7 @@ async fn law_t3_time_runs_out_although_chunks_are_always_there() {
     // Far more than what comes in time.
     let out: Vec<_> = chain.stream(ChatRequest::new(Message::user("?"))).take(100_000).collect().await;
     let completed = out.last().unwrap().as_ref().unwrap().completed().expect("it ended");
-    assert_eq!(completed.finish().reason, FinishReason::Limit(Limit::Time(1)));
+    assert_eq!(completed.finish.reason, FinishReason::Limit(Limit::Time(1)));
 }
 
 /// Records the end of a turn in the journal.

@@ -41,11 +41,11 @@ async fn law_m4_t1_denied_call_never_runs_and_is_remembered() {
         let out = read_stream(scene.turn("Delete it.")).await;
         let response = out.outcome.unwrap();
         assert_eq!(response.text(), format!("Well. {DENIED}"));
-        assert_eq!(response.finish().reason, FinishReason::Stop);
+        assert_eq!(response.finish.reason, FinishReason::Stop);
         assert_eq!(scene.runs(), [""; 0]);
         let first = ["Delete it.".to_owned(), format!("Well. {DENIED}")];
         assert_eq!(scene.remembered().await, first);
-        assert_eq!(short(response.transcript()), first);
+        assert_eq!(short(&response.transcript), first);
         let next = read_stream(scene.turn("Thanks.")).await.outcome.unwrap();
         assert_eq!(next.text(), "Bye.");
         assert_eq!(scene.sent(1), [&first[..], &["Thanks.".to_owned()]].concat(), "{remembers}");
@@ -84,7 +84,7 @@ async fn law_m1_denial_is_sent_to_anthropic_before_the_call() {
         .build()
         .unwrap();
     let response = client.prompt().user("go").call().await.unwrap();
-    let kinds = response.transcript()[1].blocks().iter().map(Block::kind);
+    let kinds = response.transcript[1].blocks().iter().map(Block::kind);
     assert_eq!(kinds.collect::<Vec<_>>(), [BlockKind::Text, BlockKind::ToolCall, BlockKind::Text]);
     let sent: Value = serde_json::from_slice(&server.requests()[1].body).unwrap();
     let sent = sent["messages"][1]["content"].as_array().unwrap();

@@ -167,9 +167,9 @@ async fn law_s4_rejected_answer_is_void_but_usage_counts() {
             }
         };
         assert_eq!((fold.text(1).as_str(), fold.text(2).as_str()), ("", OSLO), "{mode:?}");
-        let usage = response.usage().unwrap();
+        let usage = response.usage.as_ref().unwrap();
         assert_eq!((usage.input_tokens, usage.output_tokens), (Some(30), Some(3)));
-        let told: Vec<_> = response.transcript().iter().map(Message::text).collect();
+        let told: Vec<_> = response.transcript.iter().map(Message::text).collect();
         assert_eq!(told, ["The capital of Norway?", OSLO]);
     }
 }

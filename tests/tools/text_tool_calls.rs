@@ -105,7 +105,7 @@ async fn law_m4_t1_calls_in_text_are_run_and_remembered() {
             assert!(!asked.id.is_empty() && messages[2].tool_result().unwrap().call_id == asked.id);
 
             let first_round = chunks.iter().find_map(|chunk| match chunk {
-                Chunk::RoundCompleted(response) => Some(response.finish().reason.clone()),
+                Chunk::RoundCompleted(response) => Some(response.finish.reason.clone()),
                 _ => None,
             });
             assert_eq!(first_round, Some(FinishReason::ToolCalls));

@@ -135,7 +135,7 @@ async fn tool_name_with_dot_works_in_every_round() {
     let response = client.prompt().user("go").conversation("c").call().await.unwrap();
     assert_eq!(response.text(), "Found.");
     let results: Vec<_> =
-        response.transcript().iter().filter_map(|message| Some(message.tool_result()?.text())).collect();
+        response.transcript.iter().filter_map(|message| Some(message.tool_result()?.text())).collect();
     assert_eq!(results, ["a page", "a page"]);
     let requests: Vec<Value> = server.requests().iter().map(|request| request.json().unwrap()).collect();
     assert_eq!(requests.len(), 3);

@@ -130,14 +130,14 @@ pub(crate) fn note_turn(span: &Span, item: &Result<Chunk>) {
 }
 
 fn note_finish(span: &Span, response: &ChatResponse) {
-    span.record("gen_ai.response.finish_reasons", field::debug([word_of(&response.finish().reason)]));
+    span.record("gen_ai.response.finish_reasons", field::debug([word_of(&response.finish.reason)]));
 }
 
 fn note_origin(span: &Span, response: &ChatResponse) {
-    if let Some(id) = response.response_id() {
+    if let Some(id) = &response.response_id {
         span.record("gen_ai.response.id", bounded(id, LONGEST_ID));
     }
-    if let Some(model) = response.model() {
+    if let Some(model) = &response.model {
         span.record("gen_ai.response.model", bounded(model, LONGEST_WORD));
     }
     note_usage(span, response);
@@ -149,7 +149,7 @@ fn bounded(text: &str, length: usize) -> &str {
 }
 
 fn note_usage(span: &Span, response: &ChatResponse) {
-    let usage = response.usage().copied().unwrap_or_default();
+    let usage = response.usage.unwrap_or_default();
     span.record("gen_ai.usage.input_tokens", usage.input_tokens);
     span.record("gen_ai.usage.output_tokens", usage.output_tokens);
     span.record("gen_ai.usage.cache_read.input_tokens", usage.cached_input_tokens);

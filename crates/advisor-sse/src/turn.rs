@@ -90,7 +90,7 @@ impl Turn {
 
     /// Returns the calls of a finished turn that are left to the client: complete ones that the server did not run.
     pub(crate) fn client_calls(&mut self, response: &ChatResponse) -> Vec<ClientCall> {
-        if response.finish().reason.vetoes_calls() {
+        if response.finish.reason.vetoes_calls() {
             return Vec::new();
         }
         let is_open = |block: &BlockId, call: &ToolCall| call.complete && !self.ended.contains(block);

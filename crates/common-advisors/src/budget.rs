@@ -47,7 +47,7 @@ use crate::per_tenant::PerTenant;
 /// assert_eq!(client.prompt().user("Tell me a story.").call().await?.text(), "A long story.");
 ///
 /// let refused = client.prompt().user("Another one.").call().await?;
-/// assert!(matches!(refused.finish().reason, FinishReason::Limit(_)));
+/// assert!(matches!(refused.finish.reason, FinishReason::Limit(_)));
 /// budget.reset(); // a new month
 /// # Ok(()) }
 /// ```
@@ -227,11 +227,11 @@ impl Budget {
         response: &ChatResponse,
         requested_model: Option<&str>,
     ) -> Result<()> {
-        let usage = response.usage().copied().unwrap_or_default();
+        let usage = response.usage.unwrap_or_default();
         if usage.total() == Some(0) {
             return Ok(());
         }
-        let model = response.model().or(requested_model).unwrap_or_default();
+        let model = response.model.as_deref().or(requested_model).unwrap_or_default();
         let (tokens, money) = (self.check_tokens(&usage), self.money_of(&usage, model));
         let known_parts = [usage.input_tokens, usage.output_tokens].into_iter().flatten();
         let known_tokens = usage.total().unwrap_or_else(|| known_parts.fold(0, u64::saturating_add));
@@ -283,8 +283,9 @@ impl Budget {
 /// Returns the answer in place of the model. It has no tokens, so other budgets count none.
 fn refuse(limit: Limit) -> ChatResponse {
     let text = format!("I cannot answer: {limit} was reached.");
-    ChatResponse::new(0, Message::assistant(text), FinishReason::Limit(limit))
-        .with_usage(Some(Usage::new(0, 0)))
+    let mut refused = ChatResponse::new(0, Message::assistant(text), FinishReason::Limit(limit));
+    refused.usage = Some(Usage::new(0, 0));
+    refused
 }
 
 const UNKNOWN_TOKENS: &str = "the model reported no tokens, so its answer cannot be counted; let it report them, or set \

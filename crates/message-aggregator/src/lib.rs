@@ -33,4 +33,4 @@ pub use message::part::{Media, MediaSource, Part};
 pub use message::text::Text;
 pub use message::tool_call::{ToolCall, ToolResult};
 pub use message::{Message, MessageContent, Role, WireForms};
-pub use response::{ChatResponse, Finish, FinishReason, Limit, Usage};
+pub use response::{ChatResponse, Finish, FinishReason, Limit, ResponseFields, Usage};

@@ -101,8 +101,8 @@ fn outcome(response: &ChatResponse, error: Option<&Error>) -> Value {
             ("reasoning".to_owned(), json!(joined(BlockKind::Reasoning))),
             ("refusal".to_owned(), json!(joined(BlockKind::Refusal))),
             ("tool_calls".to_owned(), json!(calls)),
-            ("finish_reason".to_owned(), json!(response.finish().as_written)),
-            ("usage".to_owned(), json!(response.usage())),
+            ("finish_reason".to_owned(), json!(response.finish.as_written)),
+            ("usage".to_owned(), json!(response.usage)),
             (
                 "error".to_owned(),
                 json!(error.map(

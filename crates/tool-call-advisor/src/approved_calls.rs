@@ -56,7 +56,7 @@ use crate::{CallDecision, ReadyCall, ToolBatch, ToolCallAdvisor, ToolEvents};
 /// let results = advisor.run(&request, approved).await?;
 ///
 /// let results = results.into_iter().map(Message::tool);
-/// let messages: Vec<_> = answer.transcript().iter().cloned().chain(results).collect();
+/// let messages: Vec<_> = answer.transcript.iter().cloned().chain(results).collect();
 /// assert_eq!(client.prompt().messages(messages).call().await?.text(), "Done.");
 /// # Ok(()) }
 /// ```

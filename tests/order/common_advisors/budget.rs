@@ -6,7 +6,7 @@ use advisor_tests::prelude::*;
 use crate::common_advisors::support::{Setting, looks, says, tool};
 
 fn limit_of(response: &ChatResponse) -> String {
-    match &response.finish().reason {
+    match &response.finish.reason {
         FinishReason::Limit(Limit::Other(limit)) => limit.to_string(),
         other => panic!("the turn ended with {other:?}"),
     }
@@ -24,7 +24,7 @@ async fn law_t3_spent_budget_ends_the_turn() {
         let turn = client.prompt().user("go").conversation("c").call().await.unwrap();
         assert_eq!(limit_of(&turn), "the budget of 100 tokens for one turn");
         assert_eq!((model.calls(), setting.runs()), (2, 1), "{remembers}");
-        assert_eq!(turn.usage().unwrap().total(), Some(110));
+        assert_eq!(turn.usage.as_ref().unwrap().total(), Some(110));
         let remembered = setting.remembered().await;
         assert_eq!(remembered[..4], ["go", "Well. (look)", "= a result", "Well. (look)"], "{remembers}");
         assert_eq!(remembered.len(), 6, "an error result and the closing sentence: {remembered:?}");
@@ -59,7 +59,7 @@ async fn law_t3_m6_spent_account_refuses_the_next_turn() {
         let client = setting.client.clone().build().unwrap();
         let ask = |text: &str| client.prompt().user(text).conversation("c").call();
         let first = ask("one").await.unwrap();
-        assert_eq!((first.text().as_str(), &first.finish().reason), ("Yes.", &FinishReason::Stop));
+        assert_eq!((first.text().as_str(), &first.finish.reason), ("Yes.", &FinishReason::Stop));
         let refused = ask("two").await.unwrap();
         assert_eq!(limit_of(&refused), "the budget of 100 tokens for one tenant");
         let text = "I cannot answer: the budget of 100 tokens for one tenant was reached.";

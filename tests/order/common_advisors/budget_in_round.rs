@@ -15,7 +15,7 @@ async fn law_t3_spent_budget_bounds_further_calls_of_a_round() {
         let client =
             ChatClient::builder(model.clone()).advisor(ask_again("sunny")).advisor(budget).build().unwrap();
         let turn = client.prompt().user("How is it?").call().await.unwrap();
-        assert!(matches!(turn.finish().reason, FinishReason::Limit(_)), "{:?}", turn.finish());
+        assert!(matches!(turn.finish.reason, FinishReason::Limit(_)), "{:?}", &turn.finish);
         assert_eq!(model.calls(), 1);
     }
 }

@@ -158,7 +158,7 @@ async fn law_t3_nested_turn_takes_place_of_outer_turn() {
     let client = advisor_chain::client(model.clone()).advisor(limit).tool(ask).build().unwrap();
     let turn = timeout(SECOND, client.prompt().user("outer").call()).await.unwrap().unwrap();
     assert_eq!((turn.text().as_str(), model.calls()), ("Outer.", 3));
-    let results: Vec<_> = turn.transcript().iter().filter_map(|message| message.tool_result()).collect();
+    let results: Vec<_> = turn.transcript.iter().filter_map(|message| message.tool_result()).collect();
     assert_eq!(results[0].text(), "Inner.");
 }
 

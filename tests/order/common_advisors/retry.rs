@@ -142,7 +142,7 @@ async fn law_k2_k4_turn_is_stopped_in_a_wait() {
         let mut last = turn("three");
         let mut reason = None;
         while let Some(chunk) = last.next().await {
-            reason = chunk.unwrap().completed().map(|response| response.finish().reason.clone());
+            reason = chunk.unwrap().completed().map(|response| response.finish.reason.clone());
         }
         assert_eq!(reason, Some(FinishReason::Stop));
         setting.remembered().await;

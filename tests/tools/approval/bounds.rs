@@ -106,7 +106,7 @@ async fn law_t3_time_of_approved_calls_loses_no_result() {
         let pending = client.pending_calls("c").await.unwrap();
         let both = pending.iter().map(|call| call.approve().unwrap());
         let resumed = client.prompt().conversation("c").resume(both).call().await.unwrap();
-        assert_eq!(resumed.finish().reason, FinishReason::Limit(Limit::Time(5_000)), "{place:?}");
+        assert_eq!(resumed.finish.reason, FinishReason::Limit(Limit::Time(5_000)), "{place:?}");
         client.prompt().user("And?").conversation("c").call().await.unwrap();
         let sent: Vec<_> = model.prompts().pop().unwrap().messages.iter().map(line).collect();
         assert_eq!(sent[2], "c1: paid", "{place:?}");
@@ -168,8 +168,8 @@ async fn law_t3_decided_calls_count_in_their_turn() {
             let pending = client.pending_calls("c").await.unwrap();
             let decisions = [pending[0].approve().unwrap(), pending[1].deny("no").unwrap()];
             let resumed = client.prompt().conversation("c").resume(decisions).call().await.unwrap();
-            assert_eq!(resumed.finish().reason, FinishReason::Limit(reached.clone()), "{place:?}");
-            let lines: Vec<_> = resumed.transcript().iter().map(line).collect();
+            assert_eq!(resumed.finish.reason, FinishReason::Limit(reached.clone()), "{place:?}");
+            let lines: Vec<_> = resumed.transcript.iter().map(line).collect();
             assert!(lines.iter().any(|line| line.ends_with("seen")), "one call is left: {lines:?}");
             let left = limits.calls.map(|calls| calls - 2);
             let sent = model.prompts().pop().unwrap().messages;

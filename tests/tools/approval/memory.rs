@@ -87,7 +87,7 @@ async fn law_t5_resumed_turn_continues_with_its_results() {
                     (answer.text().as_str(), process.runs(), process.model.prompts().len()),
                     ("Done.", 1, 3)
                 );
-                let transcript: Vec<_> = answer.transcript().iter().map(line).collect();
+                let transcript: Vec<_> = answer.transcript.iter().map(line).collect();
                 assert_eq!(transcript, ["c1: paid 1", "c3: not started: no", "Done."], "{place:?}");
             }
             let results = ["c1: paid 1", "c2: seen", "c3: not started: no"];
@@ -122,8 +122,8 @@ async fn law_t5_turn_that_asks_is_answered_once() {
             let first = asks().await.unwrap();
             let described = |answer: &ChatResponse| {
                 let open = answer.open_calls().map(|(block, call)| format!("{block} {}", call.id));
-                let transcript = answer.transcript().iter().map(line);
-                (answer.round(), answer.finish().reason.clone(), open.chain(transcript).collect::<Vec<_>>())
+                let transcript = answer.transcript.iter().map(line);
+                (answer.round(), answer.finish.reason.clone(), open.chain(transcript).collect::<Vec<_>>())
             };
             let open = ["1.0 c1", "1.2 c3", "Pay.", "(c1)(c2)(c3)", "c2: seen"];
             assert_eq!(described(&first).2, open);

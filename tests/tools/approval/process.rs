@@ -91,7 +91,7 @@ impl Process {
 
     pub(crate) async fn ask(&self) -> FinishReason {
         let answer = self.client.prompt().user("Pay.").conversation("c").call().await.unwrap();
-        answer.finish().reason.clone()
+        answer.finish.reason.clone()
     }
 
     /// Decides about the calls that wait.

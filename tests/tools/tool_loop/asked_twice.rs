@@ -66,7 +66,7 @@ async fn transcript_of_turn_asking_twice_equals_memory() {
             let key = ConversationKey::new("c").unwrap();
             let prompt = client.prompt().user("How is it?").conversation("c");
             let response = prompt.turn(TurnId::new("one").unwrap()).call().await.unwrap();
-            let told = transcript_lines(response.transcript());
+            let told = transcript_lines(&response.transcript);
             let asked: &[&str] = match how {
                 "for this request only" => &[],
                 "a copy" => &["assistant: Fine.", "user: Sure?"],
@@ -76,13 +76,13 @@ async fn transcript_of_turn_asking_twice_equals_memory() {
             let first = ["user: How is it?", "call c1 look {}", "result c1: sunny", "assistant: Fine."];
             let second = ["call c2 look {}", "result c2: sunny", "assistant: Yes."];
             assert_eq!(told, [&first[..], asked, &second[..]].concat(), "{case}");
-            assert_valid(response.transcript());
+            assert_valid(&response.transcript);
             let kept = memory.transcript(&key).await.unwrap();
             assert_eq!(transcript_lines(&kept), told, "{case}");
             // The next turn begins anew, and has nothing of this one in its transcript.
             let next = client.prompt().user("Thanks.").conversation("c").call().await.unwrap();
             let kept = memory.transcript(&key).await.unwrap();
-            let all = [told, transcript_lines(next.transcript())].concat();
+            let all = [told, transcript_lines(&next.transcript)].concat();
             assert_eq!(transcript_lines(&kept), all, "{case}");
         }
     }
@@ -116,8 +116,8 @@ async fn law_t1_turn_repeated_during_tools_reports_interrupted_calls() {
             .build()
             .unwrap();
         let response = client.prompt().user("go").conversation("c").call().await.unwrap();
-        assert_valid(response.transcript());
+        assert_valid(&response.transcript);
         let remembered = memory.transcript(&ConversationKey::new("c").unwrap()).await.unwrap();
-        assert_eq!(transcript_lines(response.transcript()), transcript_lines(&remembered), "{place}");
+        assert_eq!(transcript_lines(&response.transcript), transcript_lines(&remembered), "{place}");
     }
 }

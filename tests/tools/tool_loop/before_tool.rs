@@ -64,7 +64,7 @@ async fn law_t2_denied_call_has_a_result_with_the_reason() {
     let run = read(client(&model, advisor).tool(look).build().unwrap().prompt().user("go").stream()).await;
     assert_eq!(run.response().text(), "Done.");
     assert_eq!(*given.lock().unwrap(), [json!({"a": 2})]);
-    let lines = transcript_lines(run.response().transcript());
+    let lines = transcript_lines(&run.response().transcript);
     assert_eq!(lines[3..5], ["error c1: not started: not on Sundays", "result c2: ok"]);
     assert!(
         run.lines().iter().any(|line| line == "tool c1 denied: not started: not on Sundays"),
@@ -80,7 +80,7 @@ async fn law_t6_call_with_changed_arguments_stays_as_written() {
     let (model, ledger, (look, given)) = (two_looks(), Ledger::default(), invoked("look"));
     let run = go(client(&model, advisor).advisor(ledger.clone()).tool(look)).await;
     assert_eq!(*given.lock().unwrap(), [json!({"a": 9}), json!({"a": 9})]);
-    let lines = transcript_lines(run.response().transcript());
+    let lines = transcript_lines(&run.response().transcript);
     assert_eq!(
         lines[1..4],
         [
@@ -109,7 +109,7 @@ async fn law_t2_changed_arguments_must_fit_the_tool() {
     let model = two_looks();
     let response =
         client(&model, advisor).tool(look).build().unwrap().prompt().user("go").call().await.unwrap();
-    let line = transcript_lines(response.transcript()).swap_remove(3);
+    let line = transcript_lines(&response.transcript).swap_remove(3);
     let text = "error c1: not started: its arguments were changed and do not fit the tool: ";
     assert!(line.starts_with(text) && line.contains("/city"), "{line}");
 }
@@ -148,7 +148,7 @@ async fn law_r1_values_of_all_calls_of_an_answer_are_bounded() {
         .await
         .unwrap();
     assert_eq!((response.text().as_str(), journal.labels().len()), ("Done.", 2));
-    let lines = transcript_lines(response.transcript());
+    let lines = transcript_lines(&response.transcript);
     let text = "error c3: not started: the arguments of the calls of an answer may have 131072 values together; make fewer calls at once";
     assert!(lines.iter().any(|line| line == text), "{:?}", lines.last());
 }
@@ -168,7 +168,7 @@ async fn law_t2_hook_denies_what_the_policy_leaves_to_a_person() {
     let response = response_of(client(&model, advisor).tool(look)).await;
     let open: Vec<_> = response.open_calls().map(|(_, call)| call.id.as_str().to_owned()).collect();
     assert_eq!((open, given.lock().unwrap().len()), (vec!["c2".to_owned()], 0));
-    let lines = transcript_lines(response.transcript());
+    let lines = transcript_lines(&response.transcript);
     assert!(lines.contains(&"error c1: not started: not on Sundays".to_owned()), "{lines:?}");
 }
 

@@ -97,7 +97,7 @@ async fn names_and_schemas_at_the_bounds_are_taken() {
         let model =
             ScriptedModel::new([Answer::from_calls([("c1", &*name, "{}")]), Answer::from_text("Done.")]);
         let response = response_of(client(&model, ToolCallAdvisor::new()).tool(fn_tool(definition))).await;
-        assert_eq!(transcript_lines(response.transcript())[2], "result c1: ran");
+        assert_eq!(transcript_lines(&response.transcript)[2], "result c1: ran");
     }
 }
 

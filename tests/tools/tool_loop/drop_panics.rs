@@ -62,7 +62,7 @@ async fn tool_drop_panics_at_timeout_are_error_results() {
     let run = read(turn).await;
     let stopped = |call: &str| format!("error {call}: stopped: no answer within 5 s; the outcome is unknown");
     assert_eq!(
-        transcript_lines(run.response().transcript())[4..],
+        transcript_lines(&run.response().transcript)[4..],
         [stopped("c1"), "result c2: sunny".into(), stopped("c3"), "assistant: I see.".into()]
     );
     assert_eq!(drops.load(Ordering::Relaxed), 2);
@@ -122,7 +122,7 @@ async fn panic_payload_drop_panic_is_an_error_result() {
         let run = read(turn).await;
         let panicked = |call: &str| format!("error {call}: the tool panicked: without a text");
         assert_eq!(
-            transcript_lines(run.response().transcript())[4..],
+            transcript_lines(&run.response().transcript)[4..],
             [panicked("c1"), panicked("c2"), panicked("c3"), "assistant: I see.".into()]
         );
         assert!(handle.settled().now_or_never().is_some());

@@ -44,7 +44,7 @@ fn ran(journal: &Journal) -> Vec<String> {
 }
 
 fn results(run: &Run) -> Vec<String> {
-    transcript_lines(run.response().transcript())
+    transcript_lines(&run.response().transcript)
         .into_iter()
         .filter_map(|line| line.strip_prefix("result ").or(line.strip_prefix("error ")).map(String::from))
         .collect()
@@ -81,7 +81,7 @@ async fn law_t5_starts_are_announced_before_any_tool_runs() {
             .build()
             .unwrap();
         let run = read(client.prompt().user("go").turn(TurnId::new("t").unwrap()).stream()).await;
-        assert_valid(run.response().transcript());
+        assert_valid(&run.response().transcript);
         assert_eq!(
             announced(&ledger),
             ["b=1/1 f=1/5", "a=2/0"],
@@ -193,7 +193,7 @@ async fn law_t5_previously_started_call_is_not_run_again() {
         assert_eq!(ran(&journal), ["b t/1/1", "c t/1/2"]);
         let verify = format!("a: {VERIFY_BEFORE_RETRYING}");
         assert_eq!(results(&run), [verify.as_str(), "b: done", "c: done"]);
-        assert_valid(run.response().transcript());
+        assert_valid(&run.response().transcript);
         let shown = run.lines().iter().filter(|line| line.contains(VERIFY_BEFORE_RETRYING)).count();
         assert_eq!(shown, 1, "who watches tools is told, too: {:?}", run.lines());
         let announced = announced(&ledger);

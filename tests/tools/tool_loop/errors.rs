@@ -56,7 +56,7 @@ async fn ended_call_of_failed_answer_never_runs() {
         _ => None,
     });
     assert_eq!((call.complete, Some(call)), (true, closed), "it was shown so");
-    assert!(partial.finish().reason.vetoes_calls());
+    assert!(partial.finish.reason.vetoes_calls());
     assert!(given.lock().unwrap().is_empty());
     assert_eq!(transcript_lines(run.error().history().unwrap()), ["user: go"]);
 }

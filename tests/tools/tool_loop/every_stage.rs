@@ -35,7 +35,7 @@ async fn law_t4_every_hook_runs_at_its_documented_time() {
     assert_eq!(stages.ends(), [LoopEnd::Finished(FinishReason::Stop)]);
     let outcome = stages.outcomes().remove(0);
     assert_eq!((outcome.rounds, outcome.calls), (2, 1));
-    assert_eq!(&outcome.transcript, run.response().transcript());
+    assert_eq!(&outcome.transcript, &run.response().transcript);
     assert_eq!(staging.ledger.transcript(), outcome.transcript, "recorded is what the turn says");
     assert_eq!(staging.ledger.steps(), ["answer", "results", "end"]);
 }

@@ -69,7 +69,7 @@ async fn law_t2_the_execution_can_be_replaced() {
     let run = go(client(&model, advisor).tool(look)).await;
     assert_eq!(run.response().text(), "Done.");
     assert!(given.lock().unwrap().is_empty(), "the tool itself did not run");
-    let lines = transcript_lines(run.response().transcript());
+    let lines = transcript_lines(&run.response().transcript);
     assert_eq!([&lines[6], &lines[10]], ["result c1: ran elsewhere", "result c5: ran elsewhere"]);
     assert!(lines[7..10].iter().all(|line| line.starts_with("error c")), "{lines:?}");
     assert_eq!(

@@ -89,7 +89,7 @@ async fn round_fifty_is_as_deep_as_round_one() {
         let model = model(50);
         let run = go(client(&model, advisor).advisor(layers.counting()).tool(tool("look", "sunny"))).await;
         assert_eq!((model.calls(), run.response().round()), (50, 50), "{mode:?}");
-        assert_valid(run.response().transcript());
+        assert_valid(&run.response().transcript);
         assert_eq!(layers.opened.load(Ordering::Relaxed), 50);
         assert_eq!(layers.most.load(Ordering::Relaxed), 1, "one inner stream at a time");
         assert_eq!(layers.live.load(Ordering::Relaxed), 0, "all of them are gone");
@@ -110,7 +110,7 @@ fn thousands_of_rounds_need_no_stack() {
             let model = model(3000);
             let response =
                 response_of(client(&model, limited(limits(3000))).tool(tool("look", "sunny"))).await;
-            assert_eq!((response.round(), response.transcript().len()), (3000, 6000));
+            assert_eq!((response.round(), response.transcript.len()), (3000, 6000));
         });
     });
     turn.unwrap().join().unwrap();

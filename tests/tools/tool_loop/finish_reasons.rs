@@ -17,13 +17,13 @@ async fn law_t2_a_cut_call_never_runs() {
         let (look, given) = invoked("look");
         let response = response_of(client(&model, ToolCallAdvisor::new()).tool(look)).await;
         assert!(given.lock().unwrap().is_empty());
-        assert_eq!((&response.finish().reason, model.calls()), (&reason, 1));
-        let lines = transcript_lines(response.transcript());
+        assert_eq!((&response.finish.reason, model.calls()), (&reason, 1));
+        let lines = transcript_lines(&response.transcript);
         assert_eq!(lines[2], format!("error c1: not started: the answer was cut off ({cut})"));
         let closing =
             format!("I stopped here: the answer was cut off ({cut}) before its tool calls could run.");
         assert_eq!(lines[3], format!("assistant: {closing}"));
-        assert_valid(response.transcript());
+        assert_valid(&response.transcript);
     }
 }
 
@@ -50,7 +50,7 @@ async fn calls_run_whatever_the_finish_reason_says() {
         let response = response_of(client(&model, ToolCallAdvisor::new()).tool(look)).await;
         assert_eq!(given.lock().unwrap().len(), runs, "{arguments}");
         assert_eq!(response.text(), "Done.");
-        assert_valid(response.transcript());
+        assert_valid(&response.transcript);
     }
 }
 
@@ -68,8 +68,8 @@ async fn law_t2_under_an_unknown_reason_only_ended_calls_run() {
     let (look, given) = invoked("look");
     let response = response_of(client(&model, ToolCallAdvisor::new()).tool(look)).await;
     assert_eq!((given.lock().unwrap().len(), response.text().as_str()), (1, "Done."));
-    let lines = transcript_lines(response.transcript());
+    let lines = transcript_lines(&response.transcript);
     let told = "error c2: not started: the call is incomplete; make it again, by itself";
     assert!(lines.iter().any(|line| line == told), "{lines:?}");
-    assert_valid(response.transcript());
+    assert_valid(&response.transcript);
 }

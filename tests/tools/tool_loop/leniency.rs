@@ -58,7 +58,7 @@ async fn given(
     let model =
         ScriptedModel::new([Answer::from_calls([("c1", "look", arguments)]), Answer::from_text("Done.")]);
     let response = response_of(client(&model, advisor.build().unwrap()).tool(tool)).await;
-    let lines = transcript_lines(response.transcript());
+    let lines = transcript_lines(&response.transcript);
     // The arguments are stored and sent as the model wrote them.
     let written = format!("call c1 look {arguments}");
     assert_eq!(lines[1], written);

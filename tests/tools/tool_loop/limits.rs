@@ -21,14 +21,14 @@ fn always(names: &[&'static str]) -> ScriptedModel {
 async fn run(client: ChatClient) -> Run {
     let run = read(client.prompt().user("go").stream()).await;
     let response = run.response();
-    assert_valid(response.transcript());
+    assert_valid(&response.transcript);
     assert!(response.text().starts_with("I stopped here: "), "{}", response.text());
     assert_eq!(run.text(), response.text(), "the closing text is shown");
     run
 }
 
 fn results(run: &Run) -> Vec<String> {
-    let lines = transcript_lines(run.response().transcript());
+    let lines = transcript_lines(&run.response().transcript);
     lines.into_iter().filter(|line| line.starts_with("result ") || line.starts_with("error ")).collect()
 }
 
@@ -59,7 +59,7 @@ async fn law_t3_rounds_also_bound_pauses() {
     let model = ScriptedModel::from_fn(|_| Answer::new().text("…").finish(FinishReason::Paused));
     let run = go(client(&model, limited(ToolLimits { rounds: Some(3), ..ToolLimits::default() }))).await;
     assert_eq!((limit_of(&run), model.calls()), (Limit::Rounds(3), 3));
-    assert_valid(run.response().transcript());
+    assert_valid(&run.response().transcript);
 }
 
 #[test]
@@ -139,14 +139,14 @@ async fn law_t3_call_limit_is_reported_to_model() {
         ToolLimits { calls_per_tool: Some(1), on_limit: OnLimit::TellModel, ..ToolLimits::default() };
     let run = go(client(&model, limited(limits)).tool(look)).await;
     assert_eq!((run.response().text().as_str(), given.lock().unwrap().len()), ("Enough.", 1));
-    assert_eq!(run.response().finish().reason, FinishReason::Stop);
+    assert_eq!(run.response().finish.reason, FinishReason::Stop);
     let results = results(&run);
     assert_eq!(results[0], "result c1: ok");
     assert!(
         results[1..].iter().all(|line| line.contains("not started: the limit of 1 calls")),
         "{results:?}"
     );
-    assert_valid(run.response().transcript());
+    assert_valid(&run.response().transcript);
 }
 
 /// A call that one limit has denied does not count towards another one.
@@ -204,7 +204,7 @@ async fn earlier_turns_do_not_count() {
         let prompt = client.prompt().messages(history).user(format!("turn {turn}"));
         let response = prompt.call().await.unwrap();
         assert_eq!(response.text(), "Done.", "turn {turn}");
-        history = response.transcript().iter().cloned().collect();
+        history = response.transcript.iter().cloned().collect();
     }
     assert_eq!(history.len(), 15);
 }
@@ -226,7 +226,7 @@ async fn law_t3_the_size_of_a_result() {
         assert!(text.contains("bytes left out"), "{text}");
         assert!(text.starts_with("0123") || text.starts_with("{\"long\":\"0123"), "the head stays: {text}");
         assert_eq!(
-            response.transcript().iter().nth_back(1).unwrap().text(),
+            response.transcript.iter().nth_back(1).unwrap().text(),
             text,
             "what is kept is what was sent"
         );

@@ -31,9 +31,9 @@ async fn law_o4_results_beside_client_side_calls_are_recorded() {
         let run = go(with_sign(&model, streaming(mode)).advisor(ledger.clone()).tool(look)).await;
         let first = run.response();
         assert_eq!((model.calls(), given.lock().unwrap().len()), (1, 2), "{mode:?}");
-        assert_eq!(first.finish().reason, FinishReason::ToolCalls);
+        assert_eq!(first.finish.reason, FinishReason::ToolCalls);
         assert_eq!(open_ids(first), ["c2"]);
-        let lines = transcript_lines(first.transcript());
+        let lines = transcript_lines(&first.transcript);
         let calls = ["user: go", "call c1 look {}", "call c2 sign {}", "call c3 look {\"a\":1}"];
         assert_eq!(lines, [&calls[..], &["result c1: ok", "result c3: ok"]].concat());
         assert_eq!(transcript_lines(&ledger.transcript()), lines);
@@ -49,7 +49,7 @@ async fn results_of_the_caller_continue_a_mixed_round() {
     let first = client.prompt().user("go").call().await.unwrap();
     let signed =
         first.open_calls().map(|(_, call)| Message::tool(ToolResult::new(call, vec!["here".into()])));
-    let prompt = client.prompt().messages(first.transcript().iter().cloned()).messages(signed);
+    let prompt = client.prompt().messages(first.transcript.iter().cloned()).messages(signed);
     assert_eq!(prompt.call().await.unwrap().text(), "Signed.");
     let sent = transcript_lines(&model.prompts()[1].messages);
     assert_eq!(sent[4..], ["result c1: sunny", "result c2: here", "result c3: sunny"], "in call order");
@@ -67,12 +67,12 @@ async fn law_t3_limits_hold_beside_client_side_calls() {
         let client = with_sign(&model, limited(limits)).tool(look).build().unwrap();
         let response = read(client.prompt().user("go").stream()).await.response().clone();
         assert_eq!(
-            (response.finish().reason.clone(), given.lock().unwrap().len()),
+            (response.finish.reason.clone(), given.lock().unwrap().len()),
             (FinishReason::ToolCalls, ran)
         );
         assert_eq!(open_ids(&response), ["c2"]);
         let denied =
-            transcript_lines(response.transcript()).into_iter().filter(|line| line.contains("not started"));
+            transcript_lines(&response.transcript).into_iter().filter(|line| line.contains("not started"));
         assert_eq!(denied.count(), 2 - ran);
     }
 }
@@ -103,10 +103,7 @@ async fn return_direct_beside_client_side_call_waits() {
     let direct = ToolDefinition { return_direct: true, ..definition("direct") };
     let direct = FnTool::new(direct, |_: Value| async { Ok("to the user") });
     let response = response_of(with_sign(&model, ToolCallAdvisor::new()).tool(direct)).await;
-    assert_eq!(
-        (response.finish().reason.clone(), open_ids(&response)),
-        (FinishReason::ToolCalls, vec!["c2"])
-    );
+    assert_eq!((response.finish.reason.clone(), open_ids(&response)), (FinishReason::ToolCalls, vec!["c2"]));
 }
 
 /// An approval: calls that are not eligible wait, the others run.
@@ -151,14 +148,9 @@ async fn law_t3_late_tools_leave_client_side_call_open() {
     let limits = ToolLimits { turn_timeout: Some(5 * second), ..ToolLimits::default() };
     let response = response_of(with_sign(&model(), limited(limits)).tool(slow)).await;
     assert_eq!(open_ids(&response), ["c2"]);
-    assert_eq!(response.finish().reason, FinishReason::ToolCalls);
+    assert_eq!(response.finish.reason, FinishReason::ToolCalls);
     assert_eq!(
-        response
-            .transcript()
-            .iter()
-            .filter_map(Message::tool_result)
-            .filter(|result| result.is_error)
-            .count(),
+        response.transcript.iter().filter_map(Message::tool_result).filter(|result| result.is_error).count(),
         2
     );
 }

@@ -42,7 +42,7 @@ async fn text_only_shows_user_facing_text() {
     let run = run(ToolCallAdvisor::new()).await;
     let expected = [&ROUND_1_TEXT[..], &["round 1 completed"], &ANSWER, &["usage 2 20/3"], &END];
     assert_eq!(run.lines(), expected.concat());
-    assert_eq!(run.response().usage(), Some(&advisor_chain::messages::Usage::new(30, 8)), "the turn's sum");
+    assert_eq!(run.response().usage, Some(advisor_chain::messages::Usage::new(30, 8)), "the turn's sum");
 }
 
 #[tokio::test]
@@ -51,7 +51,7 @@ async fn final_answer_only_shows_last_round() {
     // Withheld until it is known to be the last, the answer comes as whole blocks.
     let expected = ["2.0 + text", "2.0 \"It is sunny.\"", "2.0 -", "completed 2 Stop"];
     assert_eq!(run.lines(), expected);
-    assert_eq!(run.response().usage(), Some(&advisor_chain::messages::Usage::new(30, 8)));
+    assert_eq!(run.response().usage, Some(advisor_chain::messages::Usage::new(30, 8)));
 }
 
 /// With all of it streamed, a tool-call response, then the final response.
@@ -80,7 +80,7 @@ async fn all_shows_tool_call_response_then_final_response() {
     assert_eq!(responses[0].tool_calls().count(), 1);
     assert_eq!(responses[1].text(), "It is sunny.");
     assert_eq!(
-        responses[0].usage(),
+        responses[0].usage.as_ref(),
         Some(&advisor_chain::messages::Usage::new(10, 5)),
         "a round has its own"
     );

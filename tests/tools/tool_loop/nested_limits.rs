@@ -26,7 +26,7 @@ async fn law_t3_equal_calls_end_the_turn() {
         read(client(&model, limited(limits)).tool(look).build().unwrap().prompt().user("go").stream()).await;
     assert_eq!(limit_of(&run), Limit::SameCall { tool: "look".into(), limit: 2 });
     assert_eq!(given.lock().unwrap().len(), 2);
-    assert_valid(run.response().transcript());
+    assert_valid(&run.response().transcript);
     let text = "I stopped here: the limit of 2 equal calls of the tool `look` in a row without another result was reached.";
     assert_eq!(run.response().text(), text);
 }
@@ -38,7 +38,7 @@ async fn model_is_told_before_equal_calls_end_the_turn() {
     let (model, (look, given)) = (looks(&["{}", "{}", "{}", r#"{"a":1}"#]), invoked("look"));
     let response = response_of(client(&model, limited(limits)).tool(look)).await;
     assert_eq!((response.text().as_str(), given.lock().unwrap().len()), ("Done.", 3));
-    let told = transcript_lines(response.transcript()).into_iter().find(|line| line.starts_with("error c2"));
+    let told = transcript_lines(&response.transcript).into_iter().find(|line| line.starts_with("error c2"));
     let text = "error c2: not started: the limit of 2 equal calls of the tool `look` in a row without another result was \
                 reached; go on in another way, or answer";
     assert_eq!(told.unwrap(), text);
@@ -96,8 +96,8 @@ async fn law_t3_limit_of_an_advisor_ends_the_turn() {
     let run = read(client.tool(look).build().unwrap().prompt().user("go").stream()).await;
     assert_eq!(limit_of(&run), budget());
     assert_eq!((model.calls(), given.lock().unwrap().len()), (2, 1), "its last call does not run");
-    assert_valid(run.response().transcript());
-    assert_eq!(ledger.transcript(), *run.response().transcript());
+    assert_valid(&run.response().transcript);
+    assert_eq!(ledger.transcript(), *&run.response().transcript);
     assert_eq!(run.response().text(), "I stopped here: the budget of 10 tokens was reached.");
 }
 
@@ -132,9 +132,9 @@ async fn law_t3_last_answer_is_given_without_tools() {
         assert_eq!(limit_of(&run), limit);
         assert_eq!(run.response().text(), "What I know so far.", "{limit:?}");
         assert_eq!((model.calls(), given.lock().unwrap().len()), (requests, runs), "{limit:?}");
-        assert_eq!(run.response().finish().as_written.as_deref(), None);
-        assert_valid(run.response().transcript());
-        assert_eq!(ledger.transcript(), *run.response().transcript());
+        assert_eq!(run.response().finish.as_written.as_deref(), None);
+        assert_valid(&run.response().transcript);
+        assert_eq!(ledger.transcript(), *&run.response().transcript);
         let tools: Vec<_> = model.prompts().iter().map(|prompt| prompt.tools.len()).collect();
         assert_eq!(tools, vec![1; requests], "the tools stay described");
     }
@@ -150,7 +150,7 @@ async fn last_answer_that_was_cut_off_ends_as_cut_off() {
     let client =
         client(&model, limited(ToolLimits { rounds: Some(3), ..answering() })).tool(tool("look", "sunny"));
     let run = read(client.build().unwrap().prompt().user("go").stream()).await;
-    assert_eq!(run.response().finish().reason, FinishReason::Length);
+    assert_eq!(run.response().finish.reason, FinishReason::Length);
 }
 
 /// A model that calls a tool nevertheless gets no further round.
@@ -159,7 +159,7 @@ async fn law_t3_calls_of_a_last_answer_do_not_run() {
     let (model, (look, given)) = (looks(&["{}"; 5]), invoked("look"));
     let run = go(client(&model, limited(answering())).advisor(Allows(2)).tool(look)).await;
     assert_eq!((limit_of(&run), model.calls(), given.lock().unwrap().len()), (budget(), 3, 1));
-    assert_valid(run.response().transcript());
+    assert_valid(&run.response().transcript);
 }
 
 #[tokio::test]
@@ -175,7 +175,7 @@ fn asks(inner: ChatClient) -> FnTool {
         let inner = inner.clone();
         async move {
             let answer = inner.prompt().inside(&call).user("And?").call().await?;
-            Ok(ToolOutput::from(format!("{:?}: {}", answer.finish().reason, answer.text())))
+            Ok(ToolOutput::from(format!("{:?}: {}", answer.finish.reason, answer.text())))
         }
     })
 }
@@ -199,7 +199,7 @@ async fn law_t3_turn_inside_a_tool_gets_what_is_left() {
         let response = outer.prompt().user("go").call().await.unwrap();
         assert_eq!(response.text(), "So.");
         assert_eq!((inner_model.calls(), given.lock().unwrap().len()), (inner_rounds, inner_runs));
-        assert_valid(response.transcript());
+        assert_valid(&response.transcript);
     }
 }
 
@@ -217,7 +217,7 @@ async fn law_t3_nested_turn_ends_with_its_outer_turn() {
         let (prompt, ended) = (inner.prompt().inside(&call).user("And?"), Arc::clone(&ended));
         async move {
             let running = tokio::spawn(async move {
-                let reason = prompt.call().await.unwrap().finish().reason.clone();
+                let reason = prompt.call().await.unwrap().finish.reason.clone();
                 let ended = ended.lock().unwrap().take().unwrap();
                 ended.send((reason, Instant::now())).unwrap();
             });
@@ -249,7 +249,7 @@ async fn law_m4_last_answer_without_tools_is_stored_once() {
         let memory = ChatMemoryAdvisor::new(Arc::clone(&store));
         let client = client.advisor_in(place, memory).build().unwrap();
         let response = client.prompt().user("go").conversation("c").call().await.unwrap();
-        assert_eq!(response.finish().reason, FinishReason::Limit(Limit::Rounds(2)));
+        assert_eq!(response.finish.reason, FinishReason::Limit(Limit::Rounds(2)));
         let key = ConversationKey::new("c").unwrap();
         let log = store.load(&key, ReadRange::All).await.unwrap().entries;
         logs.push(log.into_iter().map(|entry| entry.kind).collect::<Vec<_>>());

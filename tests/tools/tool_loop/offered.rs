@@ -24,7 +24,7 @@ async fn advisor_added_tools_are_executed() {
         let model = asks_for("added");
         let adding = changing(phase, |tools| tools.with(tool("added", "it works")));
         let run = go(client(&model, ToolCallAdvisor::new()).advisor(adding)).await;
-        assert_eq!(transcript_lines(run.response().transcript())[2], "result c1: it works", "{phase}");
+        assert_eq!(transcript_lines(&run.response().transcript)[2], "result c1: it works", "{phase}");
         assert!(model.prompts().iter().all(|prompt| prompt.tools == ["added"]), "{phase}");
     }
 }
@@ -37,7 +37,7 @@ async fn a_tool_that_an_advisor_removes_is_unknown() {
         let (look, given) = invoked("look");
         let removing = changing(phase, |tools| tools.filtered(|name| name != "look"));
         let run = go(client(&model, ToolCallAdvisor::new()).tool(look).advisor(removing)).await;
-        assert!(transcript_lines(run.response().transcript())[2].starts_with("error c1: there is no tool"));
+        assert!(transcript_lines(&run.response().transcript)[2].starts_with("error c1: there is no tool"));
         assert!(given.lock().unwrap().is_empty(), "{phase}");
     }
 }
@@ -74,7 +74,7 @@ async fn advisor_replaced_tool_is_the_one_run() {
     let (look, given) = invoked("look");
     let replacing = changing(Phase::Round, |tools| tools.with(tool("look", "wrapped")));
     let run = go(client(&model, ToolCallAdvisor::new()).tool(look).advisor(replacing)).await;
-    assert_eq!(transcript_lines(run.response().transcript())[2], "result c1: wrapped");
+    assert_eq!(transcript_lines(&run.response().transcript)[2], "result c1: wrapped");
     assert!(given.lock().unwrap().is_empty());
 }
 
@@ -87,7 +87,7 @@ async fn client_tools_and_turn_tools() {
     });
     let client = client(&model, ToolCallAdvisor::new()).tool(tool("always", "there")).build().unwrap();
     let results = async |prompt: advisor_chain::Prompt| {
-        let lines = transcript_lines(prompt.call().await.unwrap().transcript());
+        let lines = transcript_lines(&prompt.call().await.unwrap().transcript);
         lines[3..5].iter().map(|line| line.starts_with("result")).collect::<Vec<_>>()
     };
     assert_eq!(results(client.prompt().user("go").tool(tool("once", "here"))).await, [true, true]);

@@ -37,7 +37,7 @@ async fn memory_inside_sends_only_new_messages() {
         assert_eq!(sent[0], ["system: Be brief.", "user: go"]);
         assert_eq!(sent[1], ["system: Be brief.", "result c1: sunny", "result c2: sunny"]);
         assert_eq!(sent[2], ["system: Be brief.", "result c3: sunny"]);
-        assert_eq!(response.transcript().len(), 7, "the transcript is whole all the same");
+        assert_eq!(response.transcript.len(), 7, "the transcript is whole all the same");
     }
 }
 

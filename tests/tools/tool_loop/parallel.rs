@@ -51,9 +51,9 @@ async fn results_keep_call_order() {
         };
         let (run, ()) = in_time(async { tokio::join!(turn.finish(), test) }).await;
         let expected: Vec<_> = (1..=count).map(|number| format!("result c{number}: c{number}")).collect();
-        let lines = transcript_lines(run.response().transcript());
+        let lines = transcript_lines(&run.response().transcript);
         assert_eq!(lines[1 + count..1 + 2 * count], expected);
-        assert_valid(run.response().transcript());
+        assert_valid(&run.response().transcript);
         let ends: Vec<_> = journal.labels().into_iter().filter(|label| label.starts_with("end")).collect();
         let reversed: Vec<_> = (1..=count).rev().map(|number| format!("end c{number}")).collect();
         assert_eq!(ends, reversed, "they did finish in the other order");

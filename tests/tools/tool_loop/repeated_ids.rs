@@ -95,7 +95,7 @@ fn streamed(events: &[&[Value]]) -> Reply {
 
 /// The ids of the calls of an answer, in every place where they stand, and of their results.
 fn assert_ids_agree(turn: &Turn) -> Vec<String> {
-    let first = turn.run.response().transcript().iter().find(|message| message.tool_calls().count() > 0);
+    let first = turn.run.response().transcript.iter().find(|message| message.tool_calls().count() > 0);
     let ids: Vec<_> = first.unwrap().tool_calls().map(|call| call.id.to_string()).collect();
     let distinct: HashSet<_> = ids.iter().collect();
     assert_eq!(distinct.len(), ids.len(), "{ids:?}");

@@ -20,7 +20,7 @@ fn model(calls: &[(&'static str, &'static str)]) -> ScriptedModel {
 async fn run(model: &ScriptedModel, tools: impl IntoIterator<Item = FnTool>) -> Run {
     let client = client(model, ToolCallAdvisor::new());
     let run = go(tools.into_iter().fold(client, |client, tool| client.tool(tool))).await;
-    assert_valid(run.response().transcript());
+    assert_valid(&run.response().transcript);
     run
 }
 
@@ -32,10 +32,10 @@ async fn a_direct_result_is_the_answer() {
     let run = run(&model, [direct("look", json!({"sky": "blue"}))]).await;
     assert_eq!(model.calls(), 1);
     let response = run.response();
-    assert_eq!(response.finish().reason, FinishReason::ReturnDirect);
+    assert_eq!(response.finish.reason, FinishReason::ReturnDirect);
     assert_eq!(response.text(), r#"{"sky":"blue"}"#);
     assert_eq!(
-        transcript_lines(response.transcript()),
+        transcript_lines(&response.transcript),
         ["user: go", "call c1 look {}", r#"result c1: {"sky":"blue"}"#, r#"assistant: {"sky":"blue"}"#]
     );
 }
@@ -71,7 +71,7 @@ async fn direct_results_are_separated_live_and_in_transcript() {
             assert_eq!(run.text(), reads, "live, {mode:?}");
             assert_eq!(run.response().text(), reads, "{mode:?}");
             assert_eq!(ledger.transcript().last().unwrap().text(), reads, "{mode:?}");
-            assert_eq!(ledger.transcript(), *run.response().transcript());
+            assert_eq!(ledger.transcript(), *&run.response().transcript);
         }
     }
 }
@@ -121,6 +121,6 @@ async fn an_empty_result_is_accepted() {
         assert_eq!(transcript_lines(&model_asked.prompts()[1].messages)[2], "result c1: ");
 
         let direct_run = run(&model(&[("c1", "look")]), [direct("look", empty)]).await;
-        assert_eq!(direct_run.response().finish().reason, FinishReason::ReturnDirect);
+        assert_eq!(direct_run.response().finish.reason, FinishReason::ReturnDirect);
     }
 }

@@ -22,8 +22,8 @@ async fn without_call_answer_passes_unchanged() {
         let client = if offered { builder.tool(look) } else { builder }.build().unwrap();
         let response = client.prompt().user("hi").call().await.unwrap();
         assert_eq!((response.text().as_str(), model.calls()), ("Hello.", 1));
-        assert_eq!(response.finish().reason, FinishReason::Stop);
-        assert_eq!(transcript_lines(response.transcript()), ["user: hi", "assistant: Hello."]);
+        assert_eq!(response.finish.reason, FinishReason::Stop);
+        assert_eq!(transcript_lines(&response.transcript), ["user: hi", "assistant: Hello."]);
         assert!(given.lock().unwrap().is_empty());
     }
 }
@@ -36,9 +36,9 @@ async fn empty_answer_passes_and_is_unremembered() {
     let client =
         client(&model, ToolCallAdvisor::new()).advisor(ledger.clone()).tool(tool("look", "sunny")).build();
     let run = read(client.unwrap().prompt().user("hi").stream()).await;
-    assert_eq!(run.response().finish().reason, FinishReason::Empty);
+    assert_eq!(run.response().finish.reason, FinishReason::Empty);
     assert_eq!(run.lines(), ["completed 1 Empty"]);
-    assert_eq!(transcript_lines(run.response().transcript()), ["user: hi"]);
+    assert_eq!(transcript_lines(&run.response().transcript), ["user: hi"]);
     assert_eq!(transcript_lines(&ledger.transcript()), ["user: hi"]);
     assert_eq!(ledger.steps(), ["end"]);
 }
@@ -55,7 +55,7 @@ async fn one_tool_round_asks_model_twice() {
         "user: How is it?", "assistant: Let me look.", "call c1 look {}", "result c1: ok",
         "assistant: It is sunny.",
     ];
-    assert_eq!(transcript_lines(response.transcript()), turn);
+    assert_eq!(transcript_lines(&response.transcript), turn);
     let sent: Vec<_> = model.prompts().iter().map(|prompt| transcript_lines(&prompt.messages)).collect();
     assert_eq!(sent[0], ["system: Be brief.", "user: How is it?"]);
     assert_eq!(sent[1][0], "system: Be brief.");
@@ -81,7 +81,7 @@ async fn model_output_is_returned_whole_and_in_order() {
     ]);
     let run = go(client(&model, ToolCallAdvisor::new()).tool(tool("look", "sunny"))).await;
     assert_eq!(
-        transcript_lines(run.response().transcript()),
+        transcript_lines(&run.response().transcript),
         [
             "user: go", "reasoning: Hmm.", "assistant: Let me look.", "call c1 look {}", "assistant: Wait.",
             "result c1: sunny", "assistant: Done.",
@@ -105,10 +105,10 @@ async fn law_m1_paused_signed_thinking_is_not_sent() {
     let run =
         read(client(&model, ToolCallAdvisor::new()).build().unwrap().prompt().user("go").stream()).await;
     assert_eq!(run.text(), "Done.");
-    assert_eq!(transcript_lines(run.response().transcript()), ["user: go", "assistant: Done."]);
+    assert_eq!(transcript_lines(&run.response().transcript), ["user: go", "assistant: Done."]);
     let sent: Vec<_> = model.prompts().iter().map(|prompt| prompt.messages.len()).collect();
     assert_eq!(sent, [1, 1, 1], "each round asks the same again");
-    assert_valid(run.response().transcript());
+    assert_valid(&run.response().transcript);
 }
 
 /// The provider wants to be asked again as things are: a round without results.
@@ -123,7 +123,7 @@ async fn a_paused_answer_is_continued() {
         read(client(&model, ToolCallAdvisor::new()).build().unwrap().prompt().user("go").stream()).await;
     assert_eq!(run.text(), "One, two.");
     assert_eq!(
-        transcript_lines(run.response().transcript()),
+        transcript_lines(&run.response().transcript),
         ["user: go", "assistant: One, ", "assistant: two."]
     );
     let sent: Vec<_> = model.prompts().iter().map(|prompt| prompt.messages.len()).collect();

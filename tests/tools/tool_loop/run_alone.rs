@@ -69,7 +69,7 @@ async fn law_t2_call_run_alone_gives_the_loop_result() {
         let model =
             ScriptedModel::new([Answer::from_calls([("c1", name, arguments)]), Answer::from_text("Done.")]);
         let response = response_of(client(&model, advisor()).tools(&tools())).await;
-        let in_loop = response.transcript().iter().find_map(Message::tool_result).unwrap();
+        let in_loop = response.transcript.iter().find_map(Message::tool_result).unwrap();
         let call = ToolCall::new("c1", name, arguments);
         let alone = run_alone(&advisor(), &tools(), call).await.unwrap();
         assert_eq!(alone, *in_loop);

@@ -167,7 +167,7 @@ fn assert_folds(run: &Run, response: &ChatResponse, mode: ToolCallStreaming) {
 
 /// Returns whether calls of the turn are left for the caller to answer.
 fn has_client_side_calls(response: &ChatResponse) -> bool {
-    response.finish().reason != FinishReason::ReturnDirect && response.tool_calls().next().is_some()
+    response.finish.reason != FinishReason::ReturnDirect && response.tool_calls().next().is_some()
 }
 
 /// S4: rounds that the mode shows fold to their responses.
@@ -193,8 +193,8 @@ async fn check_stream(script: &Script, setting: &Setting) {
     let history = run.outcome.as_ref().map_or_else(
         |error| error.history().unwrap().clone(),
         |response| {
-            assert_eq!(set.ledger.transcript(), *response.transcript(), "recorded is what came out");
-            response.transcript().clone()
+            assert_eq!(set.ledger.transcript(), *&response.transcript, "recorded is what came out");
+            response.transcript.clone()
         },
     );
     if !run.outcome.as_ref().is_ok_and(has_client_side_calls) {

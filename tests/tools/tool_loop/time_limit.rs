@@ -20,7 +20,7 @@ fn limits() -> ToolLimits {
 fn assert_out_of_time(run: &Run, begun: Instant) {
     assert_eq!(limit_of(run), Limit::Time(5000));
     assert_eq!(begun.elapsed(), 5 * SECOND);
-    assert_valid(run.response().transcript());
+    assert_valid(&run.response().transcript);
     assert!(run.response().text().ends_with("the time limit of 5000 ms for one turn was reached."));
 }
 
@@ -58,7 +58,7 @@ fn law_t3_time_runs_out_while_arguments_are_checked() {
         assert_eq!(limit_of(&run), Limit::Time(5000));
         // Each check alone would end after ten seconds.
         assert!(begun.elapsed() < 10 * SECOND, "{:?}", begun.elapsed());
-        for (line, id) in transcript_lines(run.response().transcript())[3..].iter().zip(["c1", "c2"]) {
+        for (line, id) in transcript_lines(&run.response().transcript)[3..].iter().zip(["c1", "c2"]) {
             let text = "not started: the time limit of 5000 ms for one turn was reached";
             assert_eq!(*line, format!("error {id}: {text}"));
         }
@@ -77,9 +77,9 @@ async fn law_t3_time_runs_out_while_the_model_answers() {
         let ledger = Ledger::default();
         let run = go(client(&model, advisor).advisor(ledger.clone()).tool(tool("look", "sunny"))).await;
         assert_out_of_time(&run, begun);
-        let lines = transcript_lines(run.response().transcript());
+        let lines = transcript_lines(&run.response().transcript);
         assert_eq!(lines[..2], ["user: go", "assistant: It is sun"], "{mode:?}");
-        assert_eq!(ledger.transcript(), *run.response().transcript(), "{mode:?}");
+        assert_eq!(ledger.transcript(), *&run.response().transcript, "{mode:?}");
     }
 }
 
@@ -99,10 +99,10 @@ async fn law_t3_time_limit_expires_in_middle_of_call() {
         let run = go(client(&model, advisor).tool(tool("look", "sunny"))).await;
         assert_out_of_time(&run, begun);
         let calls: Vec<_> =
-            run.response().transcript().iter().flat_map(|message| message.tool_calls().cloned()).collect();
+            run.response().transcript.iter().flat_map(|message| message.tool_calls().cloned()).collect();
         assert_eq!((calls.len(), calls[0].id.as_str()), (2, "c1"), "its own id stays");
         assert!(calls.iter().all(|call| !call.complete && !call.id.is_empty()), "{calls:?}");
-        let lines = transcript_lines(run.response().transcript());
+        let lines = transcript_lines(&run.response().transcript);
         let unrun = "not started: the time limit of 5000 ms for one turn was reached";
         assert!(lines[4].ends_with(unrun) && lines[5].ends_with(unrun), "{lines:?}");
     }
@@ -140,7 +140,7 @@ async fn law_t3_time_runs_out_while_tools_run() {
     let run = go(client(&model, limited(limits())).tool(tool("look", "sunny")).tool(hanging)).await;
     assert_out_of_time(&run, begun);
     assert_eq!(
-        transcript_lines(run.response().transcript())[3..5],
+        transcript_lines(&run.response().transcript)[3..5],
         ["result c1: sunny", "error c2: stopped: the turn's time is over; the outcome is unknown"]
     );
     assert_eq!(model.calls(), 1);
@@ -188,7 +188,7 @@ async fn law_t3_time_is_over_before_a_round() {
         let run = go(client(&model, advisor).tool(tool("look", "sunny"))).await;
         assert_out_of_time(&run, begun);
         assert_eq!(model.calls(), asked, "{stage}");
-        let lines = transcript_lines(run.response().transcript());
+        let lines = transcript_lines(&run.response().transcript);
         assert_eq!(lines[lines.len() - 2], last, "{stage}");
     }
 }
@@ -201,5 +201,5 @@ async fn law_t3_answer_ready_in_time_is_no_limit() {
         .text("Done.")
         .finish(FinishReason::Stop)]);
     let response = response_of(client(&model, limited(limits()))).await;
-    assert_eq!((response.text().as_str(), &response.finish().reason), ("Done.", &FinishReason::Stop));
+    assert_eq!((response.text().as_str(), &response.finish.reason), ("Done.", &FinishReason::Stop));
 }

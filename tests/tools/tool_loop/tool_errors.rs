@@ -16,7 +16,7 @@ async fn result_of(
     let run = go(add(client(&model, ToolCallAdvisor::new()))).await;
     let response = run.response();
     assert_eq!((response.text().as_str(), model.calls()), ("I see.", 2), "the turn goes on");
-    assert_valid(response.transcript());
+    assert_valid(&response.transcript);
     let sent = model.prompts()[1].messages.clone();
     let call = sent.iter().find_map(|message| message.tool_calls().next().cloned()).unwrap();
     assert_eq!(call.arguments, arguments, "what the model wrote stays as it is");
@@ -99,7 +99,7 @@ async fn validation_uses_schema_of_the_offered_tool() {
             Answer::from_text("I see."),
         ]);
         let response = response_of(client(&model, advisor.clone()).tool(tool)).await;
-        transcript_lines(response.transcript())[2] == "result c1: ok"
+        transcript_lines(&response.transcript)[2] == "result c1: ok"
     };
     assert_eq!([fits("a").await, fits("b").await, fits("a").await], [true, false, true]);
 }
@@ -144,7 +144,7 @@ async fn law_t2_tool_with_broken_schema_is_error_result() {
     let advisor = ToolCallAdvisor::builder().hooks(BrokenTool).build().unwrap();
     let answering = answering.with_placement(Placement::new(Phase::Round));
     let response = response_of(client(&model, advisor).advisor(answering)).await;
-    let result = &transcript_lines(response.transcript())[2];
+    let result = &transcript_lines(&response.transcript)[2];
     assert!(result.starts_with("error c1: not started"), "{result}");
     assert!(result.contains("the tool's own schema is invalid"), "{result}");
 }

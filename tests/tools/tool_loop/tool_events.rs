@@ -94,7 +94,7 @@ async fn law_t2_call_that_never_starts_has_no_started_event() {
         let run = turn(answer, advisor).await;
         let expected = if expected == "c1 started" { vec![expected, "c1 finished"] } else { vec![expected] };
         assert_eq!(events(&run), expected);
-        let answered = run.response().transcript().iter().filter_map(Message::tool_result);
+        let answered = run.response().transcript.iter().filter_map(Message::tool_result);
         let told = run.chunks.iter().filter_map(|chunk| match chunk {
             Chunk::Tool(event) => event.result(),
             _ => None,

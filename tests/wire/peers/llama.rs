@@ -48,13 +48,13 @@ async fn holds_conversation(case: &str, model: &Arc<dyn ChatModel>, memory_in: P
     for seed in SEEDS {
         let chain = Chain::new(Arc::clone(model), options(seed), memory_in);
         let first = chain.turn("weather in Paris?").await;
-        assert_eq!(first.response().finish().reason, FinishReason::Stop, "{case}");
+        assert_eq!(first.response().finish.reason, FinishReason::Stop, "{case}");
         assert!(first.response().text().contains("東京"), "{case}: {}", first.response().text());
         assert_eq!(first.rounds.len(), 1, "{case}");
         let calls = first.results.len();
         assert_eq!((first.opened.len(), chain.most_running()), (calls, calls), "{case}: all run at once");
         assert!(first.rounds[0].text().starts_with("Let me check"), "{case}: {}", first.rounds[0].text());
-        let asked = first.rounds[0].usage().and_then(|usage| usage.input_tokens).unwrap_or_default();
+        let asked = first.rounds[0].usage.and_then(|usage| usage.input_tokens).unwrap_or_default();
         if calls < 2 {
             continue;
         }
@@ -63,7 +63,7 @@ async fn holds_conversation(case: &str, model: &Arc<dyn ChatModel>, memory_in: P
         let second = chain.turn("weather in Paris?").await;
         assert!(second.response().text().contains("東京"), "{case}: {}", second.response().text());
         assert_eq!((second.rounds.len(), second.opened.len()), (0, 0), "{case}");
-        let tokens = second.response().usage().unwrap();
+        let tokens = second.response().usage.as_ref().unwrap();
         assert!(tokens.input_tokens.unwrap_or_default() > asked, "{case}: {tokens:?}, before {asked}");
         assert!(tokens.output_tokens.unwrap_or_default() > 0, "{case}: {tokens:?}");
 

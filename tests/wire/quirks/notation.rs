@@ -110,9 +110,9 @@ fn usage_words(usage: &Usage) -> String {
 }
 
 fn end_words(response: &ChatResponse) -> String {
-    let origin = [("id", response.response_id()), ("model", response.model())];
+    let origin = [("id", response.response_id.as_deref()), ("model", response.model.as_deref())];
     let origin = origin.iter().filter_map(|(word, value)| Some(format!(", {word} {}", (*value)?)));
-    finish_words(response.finish()) + &origin.collect::<String>()
+    finish_words(&response.finish) + &origin.collect::<String>()
 }
 
 fn finish_words(finish: &Finish) -> String {

@@ -26,7 +26,7 @@ async fn next_request(family: WireFamily, name: &str) -> Value {
     let place = Place::Canned(Delivery::Whole.transport(&transcript));
     let model = one_round(model(&transcript, place));
     let turn = client(&transcript, model).prompt().user("Hello").call().await.unwrap();
-    let messages = turn.transcript().iter().cloned().chain([Message::user("Again")]).collect();
+    let messages = turn.transcript.iter().cloned().chain([Message::user("Again")]).collect();
     sent(family, transcript.setting("profile"), messages).await
 }
 

@@ -76,7 +76,7 @@ impl<A: Write, N: Write> Screen<A, N> {
             }
             Chunk::Completed(response) => {
                 self.end_lines()?;
-                note_of(&response.finish().reason).map_or(Ok(()), |note| self.note(&format!("[{note}]")))
+                note_of(&response.finish.reason).map_or(Ok(()), |note| self.note(&format!("[{note}]")))
             }
             _ => Ok(()),
         }

@@ -111,7 +111,7 @@ impl ChatModel for Inside {
 }
 
 impl Inside {
-    async fn complete(self, response: ChatResponse) -> Result<ChatResponse> {
+    async fn complete(self, mut response: ChatResponse) -> Result<ChatResponse> {
         let journal = self.journal();
         journal.record(format!("inner work begins r{}", response.round()));
         match &self.work {
@@ -125,7 +125,8 @@ impl Inside {
         }
         journal.record(format!("inner work ends r{}", response.round()));
         let (input, output) = COUNTED;
-        Ok(response.with_usage(Some(Usage::new(input, output))))
+        response.usage = Some(Usage::new(input, output));
+        Ok(response)
     }
 }
 

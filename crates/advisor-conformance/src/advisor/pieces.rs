@@ -51,5 +51,5 @@ pub(super) type Answered = (Vec<(BlockId, Block)>, Finish);
 
 pub(super) fn answered(response: &ChatResponse) -> Answered {
     let blocks = response.blocks().map(|(id, block)| (id, block.clone())).collect();
-    (blocks, response.finish().clone())
+    (blocks, response.finish.clone())
 }

@@ -153,7 +153,7 @@ fn uses_tools(turn: &TurnRun, tools: &ToolSet) -> bool {
         match event {
             Event::ToolStarted { .. } => return true,
             Event::Asked { tools, .. } => offered |= tools.iter().any(is_ours),
-            Event::RoundEnded(answer) if !answer.finish().reason.vetoes_calls() => {
+            Event::RoundEnded(answer) if !answer.finish.reason.vetoes_calls() => {
                 called |= answer.tool_calls().any(|(_, call)| call.complete);
             }
             _ => {}

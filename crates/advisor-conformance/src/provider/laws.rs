@@ -113,13 +113,13 @@ fn assert_answers(response: &ChatResponse, expected: &Expected, reason: &FinishR
         assert_is(block, expected);
     }
     assert_ids_differ(response);
-    let finish = &response.finish().reason;
+    let finish = &response.finish.reason;
     // Many formats have no separate reason for an answer that calls tools.
     let is_right = finish == reason
         || (expected.has_calls() && matches!(finish, FinishReason::Stop | FinishReason::ToolCalls));
     assert!(is_right, "the finish reason is {finish:?}, and should be {reason:?}");
     if let Some(usage) = &expected.usage {
-        let mut counted = response.usage().copied().unwrap_or_default();
+        let mut counted = response.usage.unwrap_or_default();
         // A total may be reported or left out.
         counted.total_tokens = usage.total_tokens.and(counted.total_tokens);
         assert_eq!(counted, *usage, "the token counts");
@@ -159,7 +159,7 @@ fn assert_partial(partial: Option<&ChatResponse>, expected: &Expected) {
     assert_eq!(text, expected.text(), "an error keeps the text so far");
     let Some(partial) = partial else { return };
     for (_, call) in partial.tool_calls() {
-        let may_run = call.complete && !partial.finish().reason.vetoes_calls();
+        let may_run = call.complete && !partial.finish.reason.vetoes_calls();
         assert!(!may_run, "no tool of an answer that failed may run: {call:?}");
     }
 }

@@ -228,7 +228,7 @@ fn reports_its_copy() -> impl StreamAdvisor {
         answer.map_ok(move |chunk| {
             fold.push(&chunk);
             let Chunk::Completed(response) = &chunk else { return chunk };
-            let own = fold.response(response.round(), &response.finish().reason);
+            let own = fold.response(response.round(), &response.finish.reason);
             Chunk::Completed(own.unwrap_or_else(|| response.clone()))
         })
     })

@@ -80,7 +80,7 @@ pub struct TurnFacts {
     /// Whether the turn was answered when it was submitted before. A memory sets it before it returns the stored answer.
     ///
     /// A tool loop then ends the turn with that answer and runs none of its calls: those without a result in the answer's
-    /// [transcript](ChatResponse::transcript) are the caller's. Whether they still wait, the memory knows
+    /// [transcript](crate::ResponseFields::transcript) are the caller's. Whether they still wait, the memory knows
     /// ([`pending_calls`](crate::ChatClient::pending_calls)).
     pub answered_before: bool,
     /// The blocks of the calls of the last answer, in the order in which it is recorded. The tool loop sets them when it

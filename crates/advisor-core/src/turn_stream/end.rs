@@ -56,15 +56,15 @@ impl TurnStream {
         let results = self.turn.results_of_interrupted(response.message());
         let mut records: Vec<_> =
             results.map(|(round, results)| Record::new(round, Step::Results, results)).into_iter().collect();
-        let end = TurnEnd::Completed(response.finish().reason.clone());
+        let end = TurnEnd::Completed(response.finish.reason.clone());
         let answer = Some(response.message()).filter(|message| !message.is_empty_answer()).cloned();
         records.push(Record::new(response.round(), Step::End(end.clone()), answer.into_iter().collect()));
         self.record_last(records, end, Ok(response));
     }
 
     /// Returns the response with the messages of the turn, if no tool loop has set them.
-    pub(super) fn with_transcript(&self, response: ChatResponse) -> ChatResponse {
-        if !response.transcript().is_empty() {
+    pub(super) fn with_transcript(&self, mut response: ChatResponse) -> ChatResponse {
+        if !response.transcript.is_empty() {
             return response;
         }
         let mut transcript = self.turn.transcript();
@@ -74,7 +74,8 @@ impl TurnStream {
         if !is_last && !response.message().is_empty_answer() {
             transcript.push(response.message().clone());
         }
-        response.with_transcript(transcript)
+        response.transcript = transcript;
+        response
     }
 
     pub(super) fn cancel(&mut self, mode: OnDrop) {

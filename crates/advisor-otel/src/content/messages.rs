@@ -19,7 +19,7 @@ pub(super) fn of_answer(response: &ChatResponse, max_bytes: usize) -> String {
     let texts = Texts { longest: max_bytes / 4 };
     let mut message = texts.message(response.message());
     if let Value::Object(fields) = &mut message {
-        fields.insert("finish_reason".into(), texts.cut(finish_reason(&response.finish().reason)).into());
+        fields.insert("finish_reason".into(), texts.cut(finish_reason(&response.finish.reason)).into());
     }
     list(&within([message].into_iter(), max_bytes))
 }

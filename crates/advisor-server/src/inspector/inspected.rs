@@ -45,7 +45,7 @@ impl Pass {
             let label =
                 self.advisor.as_ref().map_or_else(|| format!("model.end r{}", self.round), of_advisor);
             self.journal.record(label, json!({"chunks": self.chunks}));
-            if let (None, Some(usage)) = (&self.advisor, response.usage()) {
+            if let (None, Some(usage)) = (&self.advisor, response.usage.as_ref()) {
                 let tokens =
                     json!({"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens});
                 self.journal.record(format!("usage r{}", self.round), tokens);

@@ -242,7 +242,7 @@ impl Encoder for AgUi {
                 let calls = self.turn.client_calls(response);
                 calls.iter().for_each(|call| self.client_call(call, frames));
                 self.finish_step(frames);
-                self.finish_run(Ending::new(&response.finish().reason, !calls.is_empty()), &calls, frames);
+                self.finish_run(Ending::new(&response.finish.reason, !calls.is_empty()), &calls, frames);
             }
             _ => {}
         }

@@ -105,8 +105,8 @@ impl Encoder for AnthropicMessages {
                 self.blocks.close_all(frames);
                 let calls = self.turn.client_calls(response);
                 calls.iter().for_each(|call| self.blocks.call(call, frames));
-                let ending = Ending::new(&response.finish().reason, !calls.is_empty());
-                self.end(ending, response.usage(), frames);
+                let ending = Ending::new(&response.finish.reason, !calls.is_empty());
+                self.end(ending, response.usage.as_ref(), frames);
             }
             _ => {}
         }

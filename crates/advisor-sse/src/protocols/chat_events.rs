@@ -207,7 +207,7 @@ impl Encoder for ChatEvents {
                 for call in &calls {
                     start(&call.call.name, &call.id, &call.call.arguments, frames);
                 }
-                let ending = Ending::new(&response.finish().reason, !calls.is_empty());
+                let ending = Ending::new(&response.finish.reason, !calls.is_empty());
                 if let Some(incomplete) = ending.incomplete() {
                     frames.data(&Event::Error { error: incomplete.message, id: None });
                 } else if calls.is_empty() && self.turn.is_empty() {

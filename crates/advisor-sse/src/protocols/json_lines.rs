@@ -50,12 +50,14 @@ fn for_clients(chunk: &Chunk) -> Cow<'_, Chunk> {
         Chunk::RoundCompleted(response) => (response, Chunk::RoundCompleted),
         _ => return Cow::Borrowed(chunk),
     };
-    let transcript = response.transcript();
+    let transcript = &response.transcript;
     if !transcript.iter().any(Message::is_hidden) {
         return Cow::Borrowed(chunk);
     }
     let shown: MessageList = transcript.iter().filter(|message| !message.is_hidden()).cloned().collect();
-    Cow::Owned(with(response.clone().with_transcript(shown)))
+    let mut response = response.clone();
+    response.transcript = shown;
+    Cow::Owned(with(response))
 }
 
 /// Returns the item of a failure, without the text of the error.

@@ -195,8 +195,8 @@ impl Encoder for OpenAiChat {
             Chunk::Delta { block, delta } => self.write(*block, delta, frames),
             Chunk::Completed(response) => {
                 let calls = self.turn.client_calls(response);
-                let ending = Ending::new(&response.finish().reason, !calls.is_empty());
-                self.end(&calls, ending, response.usage(), frames);
+                let ending = Ending::new(&response.finish.reason, !calls.is_empty());
+                self.end(&calls, ending, response.usage.as_ref(), frames);
             }
             _ => {}
         }

@@ -24,9 +24,8 @@ async fn lines_of_json_are_the_chunks() {
 #[test]
 fn hidden_messages_are_no_lines() {
     let hidden = Message::assistant("[canary]").hidden();
-    let response = ChatResponse::new(1, Message::assistant("It is sunny."), FinishReason::Stop);
-    let transcript = MessageList::from(vec![hidden, response.message().clone()]);
-    let response = response.with_transcript(transcript);
+    let mut response = ChatResponse::new(1, Message::assistant("It is sunny."), FinishReason::Stop);
+    response.transcript = MessageList::from(vec![hidden, response.message().clone()]);
     let turn = vec![Ok(Chunk::RoundCompleted(response.clone())), Ok(Chunk::Completed(response))];
     let stream = encode(Box::new(JsonLines), Frames::new(), &turn);
     assert!(!stream.contains("canary"), "{stream}");

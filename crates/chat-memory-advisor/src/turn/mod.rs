@@ -175,7 +175,7 @@ impl TurnMemory {
         if matches!(state.life, Life::Ended(_)) {
             return Ok(());
         }
-        let reason = &response.finish().reason;
+        let reason = &response.finish.reason;
         let goes_on = response.tool_calls().next().is_some() || *reason == FinishReason::Paused;
         let is_announced = self.0.is_announced.load(Ordering::Relaxed);
         let addition = state.prompt.add([response.message().clone()]);

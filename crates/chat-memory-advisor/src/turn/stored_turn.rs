@@ -158,8 +158,9 @@ fn stored_answer(turn: &TurnId, own: &[Entry]) -> Result<Option<ChatResponse>> {
         Some(message) => message.clone(),
         None => Message::assistant(""),
     };
-    let transcript = own.iter().filter_map(|entry| entry.kind.as_message()).cloned().collect();
-    Ok(Some(ChatResponse::new(round, message, reason).with_transcript(transcript)))
+    let mut response = ChatResponse::new(round, message, reason);
+    response.transcript = own.iter().filter_map(|entry| entry.kind.as_message()).cloned().collect();
+    Ok(Some(response))
 }
 
 fn is_result(entry: &Entry) -> bool {

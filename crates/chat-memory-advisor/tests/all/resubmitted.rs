@@ -59,10 +59,7 @@ async fn answered_turn_repeats_answer_without_model_or_store() {
             let chunk = chunk.unwrap();
             shown.push_str(chunk.text().unwrap_or_default());
             if let Some(response) = chunk.completed() {
-                assert_eq!(
-                    (response.text().as_str(), &response.finish().reason),
-                    ("yes", &FinishReason::Stop)
-                );
+                assert_eq!((response.text().as_str(), &response.finish.reason), ("yes", &FinishReason::Stop));
             }
         }
         assert_eq!(shown, "yes", "{place:?}");

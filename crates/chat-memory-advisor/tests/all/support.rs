@@ -168,9 +168,9 @@ impl Round {
         let calls: Vec<_> = response.tool_calls().map(|(_, call)| call.clone()).collect();
         let steer = self.rounds.steer.take().filter(|_| calls.is_empty());
         let mut added: Vec<_> = steer.into_iter().collect();
-        let over = calls.is_empty() && added.is_empty() && response.finish().reason != FinishReason::Paused;
+        let over = calls.is_empty() && added.is_empty() && response.finish.reason != FinishReason::Paused;
         if over || self.rounds.end_client_side {
-            let end = Step::End(TurnEnd::Completed(response.finish().reason.clone()));
+            let end = Step::End(TurnEnd::Completed(response.finish.reason.clone()));
             self.record(response.round(), end, answer).await?;
             return Ok(Chunk::Completed(response));
         }

@@ -34,7 +34,7 @@ use crate::policy::search::{Found, Searched, TextSearch};
 /// assert_eq!(refused.text(), "I cannot help with that.");
 /// let ended = client.prompt().user("Which card?").call().await?;
 /// assert_eq!(ended.text(), "The card is [I name no cards.]");
-/// assert_eq!(ended.finish().reason, FinishReason::ContentFilter);
+/// assert_eq!(ended.finish.reason, FinishReason::ContentFilter);
 /// # Ok(()) }
 /// ```
 #[must_use]

@@ -205,7 +205,7 @@ impl PastTurns {
 fn final_text(response: &ChatResponse) -> Option<String> {
     use FinishReason::{ContentFilter, Limit, Paused};
     let has_calls = response.message().tool_calls().next().is_some();
-    let is_none = matches!(response.finish().reason, Paused | ContentFilter | Limit(_));
+    let is_none = matches!(response.finish.reason, Paused | ContentFilter | Limit(_));
     let text = (!has_calls && !is_none && !response.is_refusal()).then(|| response.text())?;
     Some(text).filter(|text| !text.trim().is_empty())
 }

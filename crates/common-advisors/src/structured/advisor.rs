@@ -119,9 +119,9 @@ impl Attempts {
     /// Validates an answer. Returns the item to emit next, if any. Asks again, or fails, if the answer does not
     /// fit.
     fn decide(&mut self, answer: ChatResponse) -> Option<Result<Chunk>> {
-        let answer = answer.with_added_usage(self.usage.as_ref());
-        self.usage = answer.usage().copied();
-        if answer.tool_calls().next().is_some() || answer.finish().reason == FinishReason::Paused {
+        let answer = answer.with_added_usage(self.usage);
+        self.usage = answer.usage;
+        if answer.tool_calls().next().is_some() || answer.finish.reason == FinishReason::Paused {
             return Some(Ok(Chunk::Completed(answer)));
         }
         match problem(&self.format, &answer) {
@@ -172,7 +172,7 @@ enum Problem {
 }
 
 fn problem(format: &OutputFormat, answer: &ChatResponse) -> Option<Problem> {
-    let cut: Option<Cow<'static, str>> = match &answer.finish().reason {
+    let cut: Option<Cow<'static, str>> = match &answer.finish.reason {
         FinishReason::Length => Some("the answer was cut at its token limit; allow more tokens".into()),
         FinishReason::ContentFilter => Some("a content filter stopped the answer".into()),
         FinishReason::Interrupted => Some("the answer was interrupted".into()),
@@ -183,7 +183,7 @@ fn problem(format: &OutputFormat, answer: &ChatResponse) -> Option<Problem> {
     let text = answer.text();
     match (format.parse(&text), cut) {
         (Ok(_), None) => None,
-        (Ok(_), Some(_)) if is_cut(&answer.finish().reason) && !may_go_on(&text) => None,
+        (Ok(_), Some(_)) if is_cut(&answer.finish.reason) && !may_go_on(&text) => None,
         (Err(misfit), None) => Some(Problem::Form(misfit)),
         (_, Some(cut)) => Some(Problem::Finish(cut)),
     }

@@ -91,7 +91,7 @@ impl<T: DeserializeOwned + Send + 'static> IntoFuture for Entity<T> {
 fn value_of<T: DeserializeOwned>(format: &OutputFormat, response: &ChatResponse) -> Result<T> {
     let value = format.parse(&response.text()).ok();
     value.and_then(|value| serde_json::from_value(value).ok()).ok_or_else(|| {
-        let text = ended_without_value(&response.finish().reason);
+        let text = ended_without_value(&response.finish.reason);
         Error::new(ErrorKind::InvalidOutput, text).or_partial(response.clone())
     })
 }

@@ -182,9 +182,10 @@ impl MessageAggregator {
 
     fn response(&self, finish: Finish) -> ChatResponse {
         let blocks = self.blocks.all(&self.answer.settings.call_id_prefix);
-        let (response_id, model) = (self.response_id.clone(), self.model.clone());
-        ChatResponse::from_blocks(self.answer.round, blocks, finish)
-            .with_usage(self.usage)
-            .with_origin(response_id, model)
+        let mut response = ChatResponse::from_blocks(self.answer.round, blocks, finish);
+        response.usage = self.usage;
+        response.response_id = self.response_id.clone();
+        response.model = self.model.clone();
+        response
     }
 }

@@ -1,6 +1,7 @@
 //! `ChatResponse`, `Finish`, `FinishReason`, `Limit` and `Usage`: the finished aggregate of one answer.
 
 use std::fmt;
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -9,26 +10,52 @@ use crate::{Block, BlockContent, BlockId, Message, MessageList, Text, ToolCall};
 
 /// The finished aggregate of one model answer. Aggregated once, shared, cheap to clone.
 ///
+/// It dereferences to its [fields](ResponseFields). A response that others share is copied before a field changes.
+///
 /// Its JSON form is documented in `docs/json.md` of the repository.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct ChatResponse(Arc<Inner>);
+pub struct ChatResponse(Arc<ResponseFields>);
 
+/// The fields of a [`ChatResponse`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Inner {
+#[non_exhaustive]
+pub struct ResponseFields {
     round: u32,
     message: Message,
     /// The ids of the message's blocks, in the same order.
     block_ids: Vec<BlockId>,
-    finish: Finish,
+    /// The reason for the end of the answer.
+    pub finish: Finish,
+    /// The token counts of the round, or of all rounds on the response that ends a turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    usage: Option<Usage>,
+    pub usage: Option<Usage>,
+    /// The provider's id of the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    response_id: Option<Text>,
+    pub response_id: Option<Text>,
+    /// The model that answered, as reported by the provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    model: Option<Text>,
+    pub model: Option<Text>,
+    /// The messages of the turn, from the user's to the final answer. Empty unless this response ends a turn.
+    ///
+    /// The user's messages are as the caller gave them. An advisor that maps them changes the request and, outside
+    /// memory, the stored messages.
     #[serde(default, skip_serializing_if = "<[Message]>::is_empty")]
-    transcript: MessageList,
+    pub transcript: MessageList,
+}
+
+impl Deref for ChatResponse {
+    type Target = ResponseFields;
+
+    fn deref(&self) -> &ResponseFields {
+        &self.0
+    }
+}
+
+impl DerefMut for ChatResponse {
+    fn deref_mut(&mut self) -> &mut ResponseFields {
+        Arc::make_mut(&mut self.0)
+    }
 }
 
 impl ChatResponse {
@@ -53,7 +80,7 @@ impl ChatResponse {
     }
 
     fn with_ids(round: u32, block_ids: Vec<BlockId>, message: Message, finish: Finish) -> Self {
-        Self(Arc::new(Inner {
+        Self(Arc::new(ResponseFields {
             round,
             message,
             block_ids,
@@ -68,13 +95,13 @@ impl ChatResponse {
     /// Returns the round of this answer.
     #[must_use]
     pub fn round(&self) -> u32 {
-        self.0.round
+        self.round
     }
 
     /// Returns the assistant message of the answer.
     #[must_use]
     pub fn message(&self) -> &Message {
-        &self.0.message
+        &self.message
     }
 
     /// Returns the text of the answer, its text blocks and refusals concatenated; see [`Message::text`].
@@ -90,18 +117,12 @@ impl ChatResponse {
     pub fn is_refusal(&self) -> bool {
         let refuses =
             |block: &Block| matches!(block.content(), BlockContent::Refusal(text) if !text.trim().is_empty());
-        self.finish().reason == FinishReason::Refusal || self.message().blocks().iter().any(refuses)
-    }
-
-    /// Returns the reason for the end of the answer.
-    #[must_use]
-    pub fn finish(&self) -> &Finish {
-        &self.0.finish
+        self.finish.reason == FinishReason::Refusal || self.message().blocks().iter().any(refuses)
     }
 
     /// Iterates over the blocks of the answer with their ids, in order.
     pub fn blocks(&self) -> impl Iterator<Item = (BlockId, &Block)> {
-        self.0.block_ids.iter().copied().zip(self.0.message.blocks())
+        self.block_ids.iter().copied().zip(self.message.blocks())
     }
 
     /// Iterates over the tool calls of the answer with the ids of their blocks, in order.
@@ -110,12 +131,12 @@ impl ChatResponse {
     }
 
     /// Iterates over the calls that the turn leaves to its caller, with the ids of their blocks, in order: those of
-    /// [`tool_calls`](Self::tool_calls) without a result in the [`transcript`](Self::transcript).
+    /// [`tool_calls`](Self::tool_calls) without a result in the [`transcript`](ResponseFields::transcript).
     ///
     /// A tool loop runs the calls of its tools, also beside calls of client-side tools. Their results are in the
     /// transcript. Incomplete calls, and calls of an answer that was cut off, must not run.
     pub fn open_calls(&self) -> impl Iterator<Item = (BlockId, &ToolCall)> {
-        let results = self.0.transcript.iter().rev().map_while(Message::tool_result);
+        let results = self.transcript.iter().rev().map_while(Message::tool_result);
         let mut answered: Vec<_> = results.map(|result| &result.call_id).collect();
         self.tool_calls().filter(move |(_, call)| {
             // Ids need not be unique: a result belongs to the first call with its id that has none.
@@ -124,75 +145,37 @@ impl ChatResponse {
         })
     }
 
-    /// Returns the token counts of the round, or of all rounds on the response that ends a turn.
-    #[must_use]
-    pub fn usage(&self) -> Option<&Usage> {
-        self.0.usage.as_ref()
-    }
-
-    /// Returns the provider's id of the answer.
-    #[must_use]
-    pub fn response_id(&self) -> Option<&str> {
-        self.0.response_id.as_deref()
-    }
-
-    /// Returns the model that answered, as reported by the provider.
-    #[must_use]
-    pub fn model(&self) -> Option<&str> {
-        self.0.model.as_deref()
-    }
-
-    /// Returns the messages of the turn, from the user's to the final answer. Empty unless this response ends a
-    /// turn.
-    ///
-    /// The user's messages are as the caller gave them. An advisor that maps them changes the request and, outside
-    /// memory, the stored messages.
-    #[must_use]
-    pub fn transcript(&self) -> &MessageList {
-        &self.0.transcript
-    }
-
-    /// Sets the token counts.
-    #[must_use]
-    pub fn with_usage(self, usage: Option<Usage>) -> Self {
-        self.changed(|inner| inner.usage = usage)
-    }
-
     /// Adds token counts, such as those of an earlier attempt, whose answer was rejected.
     #[must_use]
-    pub fn with_added_usage(self, usage: Option<&Usage>) -> Self {
-        let Some(usage) = usage else { return self };
-        self.changed(|inner| inner.usage.get_or_insert_default().add(usage))
+    pub fn with_added_usage(mut self, usage: Option<Usage>) -> Self {
+        if let Some(usage) = usage {
+            self.usage.get_or_insert_default().add(&usage);
+        }
+        self
     }
 
-    /// Sets the messages of the turn.
+    /// Sets the finish reason.
     #[must_use]
-    pub fn with_transcript(self, transcript: MessageList) -> Self {
-        self.changed(|inner| inner.transcript = transcript)
+    pub fn with_finish(mut self, finish: impl Into<Finish>) -> Self {
+        self.finish = finish.into();
+        self
     }
 
     /// Replaces the blocks of the answer.
     #[must_use]
-    pub fn with_blocks(self, blocks: impl IntoIterator<Item = (BlockId, Block)>) -> Self {
+    pub fn with_blocks(mut self, blocks: impl IntoIterator<Item = (BlockId, Block)>) -> Self {
         let (block_ids, blocks) = blocks.into_iter().unzip();
-        self.changed(|inner| {
-            inner.block_ids = block_ids;
-            inner.message = Message::assistant_blocks(blocks);
-        })
+        self.block_ids = block_ids;
+        self.message = Message::assistant_blocks(blocks);
+        self
     }
 
     /// Replaces the message by one with as many blocks. Its identity is kept.
     #[doc(hidden)]
     #[must_use]
-    pub fn with_message(self, message: Message) -> Self {
-        self.changed(|inner| inner.message = message)
-    }
-
-    /// Sets the finish reason.
-    #[must_use]
-    pub fn with_finish(self, finish: impl Into<Finish>) -> Self {
-        let finish = finish.into();
-        self.changed(|inner| inner.finish = finish)
+    pub fn with_message(mut self, message: Message) -> Self {
+        self.message = message;
+        self
     }
 
     /// Moves the response to another round, such as an answer of an earlier turn that is repeated.
@@ -200,26 +183,13 @@ impl ChatResponse {
     /// Its blocks are renumbered from 0, in the order of their previous ids. All other data is
     /// unchanged, including token counts and transcript.
     #[must_use]
-    pub fn in_round(self, round: u32) -> Self {
-        self.changed(|inner| {
-            inner.round = round;
-            let mut block_ids: Vec<_> = inner.block_ids.iter_mut().collect();
-            block_ids.sort();
-            for (index, id) in (0_u32..).zip(block_ids) {
-                *id = BlockId::new(round, index);
-            }
-        })
-    }
-
-    pub(crate) fn with_origin(self, response_id: Option<Text>, model: Option<Text>) -> Self {
-        self.changed(|inner| {
-            inner.response_id = response_id;
-            inner.model = model;
-        })
-    }
-
-    fn changed(mut self, change: impl FnOnce(&mut Inner)) -> Self {
-        change(Arc::make_mut(&mut self.0));
+    pub fn in_round(mut self, round: u32) -> Self {
+        self.round = round;
+        let mut block_ids: Vec<_> = self.block_ids.iter_mut().collect();
+        block_ids.sort();
+        for (index, id) in (0_u32..).zip(block_ids) {
+            *id = BlockId::new(round, index);
+        }
         self
     }
 }
@@ -483,8 +453,8 @@ mod mod_tests {
         };
         let answer = Message::assistant_blocks(["a", "b", "a"].map(call).to_vec());
         let open = |transcript: Vec<Message>| {
-            let response = ChatResponse::new(2, answer.clone(), FinishReason::ToolCalls);
-            let response = response.with_transcript(MessageList::from(transcript));
+            let mut response = ChatResponse::new(2, answer.clone(), FinishReason::ToolCalls);
+            response.transcript = transcript.into();
             response.open_calls().map(|(block, call)| (block, call.id.to_string())).collect::<Vec<_>>()
         };
         let all = [(0, "a"), (1, "b"), (2, "a")].map(|(at, id)| (BlockId::new(2, at), id.to_owned()));
@@ -501,23 +471,22 @@ mod mod_tests {
         let ids = [(1, 2), (1, 0), (1, 4), (2, 0)].map(|(round, index)| BlockId::new(round, index));
         let blocks = ids.into_iter().zip(["b", "a", "c", "d"].map(Block::text));
         let transcript = MessageList::from(vec![Message::user("?"), Message::assistant("bacd")]);
-        let response = ChatResponse::from_blocks(1, blocks, FinishReason::Stop)
-            .with_usage(Some(Usage::new(3, 4)))
-            .with_transcript(transcript.clone());
+        let mut response = ChatResponse::from_blocks(1, blocks, FinishReason::Stop);
+        response.usage = Some(Usage::new(3, 4));
+        response.transcript = transcript.clone();
         let moved = response.clone().in_round(7);
         assert_eq!((response.round(), moved.round()), (1, 7));
         let ids: Vec<_> = moved.blocks().map(|(id, _)| id).collect();
         assert_eq!(ids, [1, 0, 2, 3].map(|index| BlockId::new(7, index)));
         assert!(moved.message().is_same(response.message()));
-        assert_eq!(moved.finish(), response.finish());
-        assert_eq!((moved.usage(), moved.transcript()), (response.usage(), &transcript));
+        assert_eq!(moved.finish, response.finish);
+        assert_eq!((moved.usage, &moved.transcript), (response.usage, &transcript));
     }
 }
 
 #[cfg(test)]
 mod usage_tests {
     use super::*;
-    use crate::{ChatResponse, FinishReason, Message};
 
     #[test]
     fn total_is_reported_value_or_sum_of_parts() {
@@ -557,10 +526,11 @@ mod usage_tests {
     #[test]
     fn response_adds_the_counts_of_an_earlier_attempt() {
         let answer = ChatResponse::new(1, Message::assistant("Oslo"), FinishReason::Stop);
-        let counted = answer.clone().with_usage(Some(Usage::new(3, 4)));
-        let (earlier, sum) = (Usage::new(1, 2), Usage::new(4, 6));
-        assert_eq!(counted.clone().with_added_usage(Some(&earlier)).usage(), Some(&sum));
-        assert_eq!(counted.with_added_usage(None).usage(), Some(&Usage::new(3, 4)));
-        assert_eq!(answer.with_added_usage(Some(&earlier)).usage(), Some(&earlier));
+        let mut counted = answer.clone();
+        counted.usage = Some(Usage::new(3, 4));
+        let (earlier, sum) = (Some(Usage::new(1, 2)), Some(Usage::new(4, 6)));
+        assert_eq!(counted.clone().with_added_usage(earlier).usage, sum);
+        assert_eq!(counted.with_added_usage(None).usage, Some(Usage::new(3, 4)));
+        assert_eq!(answer.with_added_usage(earlier).usage, earlier);
     }
 }

@@ -39,8 +39,9 @@ fn forms() -> Vec<(Value, Chunk)> {
     let answer = ChatResponse::new(2, Message::assistant("Hi."), FinishReason::Stop);
     let message_form = json!({"role": "assistant", "content": [{"type": "text", "value": "Hi."}]});
     let finish_form = json!({"reason": "stop", "inferred": false});
-    let whole =
-        answer.clone().with_usage(Some(Usage::new(3, 1))).with_transcript(Message::user("Hello").into());
+    let mut whole = answer.clone();
+    whole.usage = Some(Usage::new(3, 1));
+    whole.transcript = Message::user("Hello").into();
     vec![
         (
             json!({"type": "opened", "block": "1.0", "head": {"kind": "text"}}),

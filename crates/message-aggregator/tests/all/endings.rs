@@ -206,7 +206,7 @@ fn answers_that_complete() {
         let run = run(AggregatorSettings::default(), deltas);
         assert_eq!(run.error, None, "{what}");
         run.assert_lawful();
-        assert_eq!(run.response.finish(), &finish, "{what}");
+        assert_eq!(run.response.finish, finish, "{what}");
         let complete: Vec<_> = run.response.tool_calls().map(|(_, call)| call.complete).collect();
         assert_eq!(complete, calls, "{what}");
     }
@@ -226,7 +226,7 @@ fn numbered_piece_does_not_extend_another_open_block() {
 fn an_empty_answer_keeps_the_providers_word() {
     let finish = Finish::written(FinishReason::ToolCalls, "tool_use");
     let response = complete(AggregatorSettings::default(), [Delta::finish(finish)]);
-    assert_eq!(response.finish(), &Finish::written(FinishReason::Empty, "tool_use"));
+    assert_eq!(response.finish, Finish::written(FinishReason::Empty, "tool_use"));
 }
 
 #[test]
@@ -250,7 +250,7 @@ fn answers_that_are_cut() {
             panic!("{what}: {:?}", run.error);
         };
         assert_eq!(*partial, run.response, "{what}");
-        assert_eq!(partial.finish(), &FinishReason::Interrupted.into(), "{what}");
+        assert_eq!(partial.finish, FinishReason::Interrupted.into(), "{what}");
         assert_eq!(partial.text(), text, "{what}");
         let complete: Vec<_> = partial.tool_calls().map(|(_, call)| call.complete).collect();
         assert_eq!(complete, calls, "{what}");
@@ -265,7 +265,7 @@ fn interrupted_answer_keeps_provider_finish_reason() {
         aggregator.push(delta, &mut VecDeque::new()).expect("within the bounds");
     }
     let expected = Finish::written(FinishReason::Interrupted, "model_length");
-    assert_eq!(aggregator.partial().finish(), &expected);
+    assert_eq!(aggregator.partial().finish, expected);
 }
 
 #[test]
@@ -273,9 +273,9 @@ fn truncated_answer_has_usage_and_origin() {
     let origin = Delta::origin(Some("answer-9".into()), Some("tiny".into()));
     let run = run(AggregatorSettings::default(), [origin, Delta::text("a"), Delta::usage(Usage::new(3, 4))]);
     assert!(matches!(run.error, Some(AggregateError::Truncated { .. })));
-    assert_eq!(run.response.response_id(), Some("answer-9"));
-    assert_eq!(run.response.model(), Some("tiny"));
-    assert_eq!(run.response.usage(), Some(&Usage::new(3, 4)));
+    assert_eq!(run.response.response_id.as_deref(), Some("answer-9"));
+    assert_eq!(run.response.model.as_deref(), Some("tiny"));
+    assert_eq!(run.response.usage, Some(Usage::new(3, 4)));
 }
 
 #[test]
@@ -283,7 +283,7 @@ fn first_non_empty_origin_counts() {
     let origin = |response_id: &str, model: &str| Delta::origin(Some(response_id.into()), Some(model.into()));
     let deltas = [origin("", ""), origin("one", ""), origin("two", "tiny"), Delta::done()];
     let response = complete(AggregatorSettings::default(), deltas);
-    assert_eq!((response.response_id(), response.model()), (Some("one"), Some("tiny")));
+    assert_eq!((response.response_id.as_deref(), response.model.as_deref()), (Some("one"), Some("tiny")));
 }
 
 #[test]
@@ -300,13 +300,13 @@ fn largest_usage_wins_even_after_end_marker() {
         Delta::usage(Usage::new(0, 0)),
     ];
     let run = run(AggregatorSettings::default(), deltas);
-    assert_eq!(run.response.usage(), Some(&Usage::new(5, 9)));
+    assert_eq!(run.response.usage, Some(Usage::new(5, 9)));
     assert_eq!(run.chunks.last(), Some(&Chunk::Usage { round: ROUND, usage: Box::new(Usage::new(5, 9)) }));
 }
 
 #[test]
 fn without_usage_there_is_no_chunk_of_it() {
     let run = run(AggregatorSettings::default(), [Delta::text("a"), Delta::done()]);
-    assert_eq!(run.response.usage(), None);
+    assert_eq!(run.response.usage, None);
     assert!(!run.chunks.iter().any(|chunk| matches!(chunk, Chunk::Usage { .. })));
 }

@@ -178,9 +178,9 @@ impl Expected {
                     complete: call.complete,
                 })
                 .collect(),
-            finish: response.finish().reason.clone(),
-            inferred: response.finish().inferred,
-            usage: response.usage().copied(),
+            finish: response.finish.reason.clone(),
+            inferred: response.finish.inferred,
+            usage: response.usage,
             error: error.map(|error| match error {
                 AggregateError::Truncated { .. } => "truncated".to_owned(),
                 other => other.to_string(),

@@ -89,7 +89,7 @@ fn everything_so_far_is_readable_after_each_delta() {
             partial.text(),
             partial.tool_calls().map(|(_, call)| call.arguments.clone()).collect::<Vec<_>>(),
             aggregator.finish_reason().map(|finish| finish.reason.clone()),
-            partial.usage().and_then(|usage| usage.output_tokens),
+            partial.usage.and_then(|usage| usage.output_tokens),
         ));
     }
     let whole = "{\"from\": \"NOK\"}";

@@ -48,7 +48,7 @@ proptest! {
             }
             let partial = aggregator.partial();
             prop_assert_eq!(partial.text(), fold.text(ROUND));
-            prop_assert_eq!(&partial.finish().reason, &FinishReason::Interrupted);
+            prop_assert_eq!(&partial.finish.reason, &FinishReason::Interrupted);
             for (block, call) in partial.tool_calls() {
                 let has_ended = ended.contains(&block);
                 prop_assert!(has_ended || !call.complete, "only an ended call is complete");
@@ -105,7 +105,7 @@ proptest! {
         let first = run(settings.clone(), ended());
         let second = run(settings, ended().chain(after));
         prop_assert_eq!(first.response.message(), second.response.message());
-        prop_assert_eq!(first.response.finish(), second.response.finish());
+        prop_assert_eq!(&first.response.finish, &second.response.finish);
         prop_assert_eq!(first.error, second.error);
     }
 

@@ -215,7 +215,7 @@ async fn paused_answer_is_sent_back_unchanged() {
     let server = start([Reply::sse(paused.body.clone()), hello()]).await;
     let asked = Message::user("Search.");
     let response = call(&model(&server), vec![asked.clone()]).await.expect("an answer");
-    assert_eq!((&response.finish().reason, response.tool_calls().count()), (&FinishReason::Paused, 0));
+    assert_eq!((&response.finish.reason, response.tool_calls().count()), (&FinishReason::Paused, 0));
     call(&model(&server), vec![asked, response.message().clone()]).await.expect("an answer");
     let sent = server.requests()[1].json().expect("JSON");
     let content = sent["messages"][1]["content"].as_array().cloned().unwrap_or_default();

@@ -70,9 +70,9 @@ fn text_and_thinking_become_blocks_in_order() {
         blocks(&response),
         [said(BlockKind::Reasoning, "Let me."), said(BlockKind::Text, "Naïve 😀\n")]
     );
-    assert_eq!(response.usage(), Some(&Usage::new(7, 3)));
-    assert_eq!((response.model(), response.response_id()), (Some("m"), None));
-    assert_eq!(response.finish(), &Finish::written(FinishReason::Stop, "stop"));
+    assert_eq!(response.usage, Some(Usage::new(7, 3)));
+    assert_eq!((response.model.as_deref(), response.response_id.as_deref()), (Some("m"), None));
+    assert_eq!(response.finish, Finish::written(FinishReason::Stop, "stop"));
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn calls_in_every_form_keep_their_arguments() {
         let (_, call) = response.tool_calls().next().expect(function);
         assert_eq!((&*call.name, &*call.arguments), (name, arguments), "{function}");
         // Q28: Ollama says `stop`, also with calls.
-        assert_eq!(response.finish().reason, FinishReason::Stop);
+        assert_eq!(response.finish.reason, FinishReason::Stop);
     }
 }
 
@@ -191,7 +191,7 @@ fn every_end_has_its_reason() {
     ];
     for (written, reason) in cases {
         let response = answer(&[text("Hi"), end(&format!("\"done_reason\":\"{written}\","))].concat());
-        assert_eq!(response.finish(), &Finish::written(reason, written));
+        assert_eq!(response.finish, Finish::written(reason, written));
     }
     // A call runs only under a word that is known to leave it whole.
     let call = "{\"model\":\"m\",\"message\":{\"tool_calls\":[{\"function\":{\"name\":\"f\",\"arguments\":{}}}]},\"done\":false}\n";
@@ -202,11 +202,11 @@ fn every_end_has_its_reason() {
     // A model that was only loaded says nothing, and an empty answer is marked as such.
     for written in ["load", "unload", "stop"] {
         let response = answer(&end(&format!("\"done_reason\":\"{written}\",")));
-        assert_eq!(response.finish(), &Finish::written(FinishReason::Empty, written));
+        assert_eq!(response.finish, Finish::written(FinishReason::Empty, written));
     }
     for silent in ["", "\"done_reason\":\"\",", "\"done_reason\":null,"] {
         let response = answer(&[text("Hi"), end(silent)].concat());
-        assert_eq!(response.finish(), &Finish::inferred(FinishReason::Stop), "{silent}");
+        assert_eq!(response.finish, Finish::inferred(FinishReason::Stop), "{silent}");
     }
 }
 
@@ -253,7 +253,7 @@ fn q48_error_line_ends_the_answer() {
     assert_eq!(error.kind(), ErrorKind::Provider { status: Some(503) });
     assert_eq!(error.partial().expect("a partial answer").text(), "Hi");
     assert_eq!(
-        answer(&STOP.replace("\"done\"", "\"error\":null,\"done\"")).finish().reason,
+        answer(&STOP.replace("\"done\"", "\"error\":null,\"done\"")).finish.reason,
         FinishReason::Empty
     );
 }
@@ -331,14 +331,14 @@ fn only_usage_counts_after_the_end() {
     let late = "{\"model\":\"m\",\"message\":{\"content\":\"late\"},\"done\":true,\"eval_count\":9}\n{\"error\":\"late\"}\nlate\n";
     let response = answer(&[&text("Hi"), STOP, late].concat());
     assert_eq!(blocks(&response), [said(BlockKind::Text, "Hi")]);
-    assert_eq!(response.usage(), Some(&Usage::new(7, 9)));
+    assert_eq!(response.usage, Some(Usage::new(7, 9)));
 }
 
 #[test]
 fn impossible_counts_are_absent() {
     for count in ["-1", "1.5", "\"many\"", "9007199254740992", "1e400", "null", "{}"] {
         let body = STOP.replace("\"prompt_eval_count\":7", &format!("\"prompt_eval_count\":{count}"));
-        let usage = *answer(&body).usage().expect("the other count");
+        let usage = answer(&body).usage.expect("the other count");
         assert_eq!((usage.input_tokens, usage.output_tokens), (None, Some(3)), "{count}");
     }
 }

@@ -92,7 +92,7 @@ async fn whole_answer_is_asked_for_and_read() {
     let server = server([Reply::json(200, whole)]).await;
     let response = ask(&model(&server).with_streaming(false)).await.expect("an answer");
     assert_eq!((response.text().as_str(), response.tool_calls().count()), ("Hi", 1));
-    assert_eq!(response.usage().and_then(|usage| usage.output_tokens), Some(2));
+    assert_eq!(response.usage.and_then(|usage| usage.output_tokens), Some(2));
     assert_eq!(server.requests()[0].json().expect("JSON")["stream"], false);
 }
 

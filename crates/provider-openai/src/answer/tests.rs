@@ -69,10 +69,10 @@ fn every_row_of_the_end_table() {
         response
     };
     // A finish reason, then the end marker or the end of the body.
-    assert_eq!(completed(&[HI, STOP, DONE].concat(), End::Done).finish().reason, FinishReason::Stop);
-    assert!(!completed(&[HI, STOP].concat(), End::Finished).finish().inferred);
+    assert_eq!(completed(&[HI, STOP, DONE].concat(), End::Done).finish.reason, FinishReason::Stop);
+    assert!(!completed(&[HI, STOP].concat(), End::Finished).finish.inferred);
     // The end marker without a finish reason.
-    assert!(completed(&[HI, DONE].concat(), End::Done).finish().inferred);
+    assert!(completed(&[HI, DONE].concat(), End::Done).finish.inferred);
     // Neither of them.
     assert_eq!(kind(HI), ErrorKind::Truncated);
     assert_eq!(kind(""), ErrorKind::Truncated);

@@ -88,7 +88,7 @@ pub(super) fn decide(
     counts: &Counts,
     limits: &ToolLimits,
 ) -> AfterRound {
-    let reason = &response.finish().reason;
+    let reason = &response.finish.reason;
     let mut calls = response.tool_calls().map(|(_, call)| call).peekable();
     let may_ask_again = match limits.rounds {
         Some(rounds) if counts.rounds >= rounds => Some(Limit::Rounds(rounds)),

@@ -18,7 +18,7 @@ use crate::streaming::Filter;
 impl LoopRun {
     /// Returns the answer with its finish reason. An answer that was given without tools, at a limit, ends with it.
     fn closed(&self, answer: &ChatResponse) -> ChatResponse {
-        let mut finish = answer.finish().clone();
+        let mut finish = answer.finish.clone();
         match &self.closing {
             Some(limit) if !finish.reason.vetoes_calls() => {
                 finish.reason = FinishReason::Limit(limit.clone());
@@ -31,7 +31,7 @@ impl LoopRun {
     /// Ends the turn with the answer. The end is recorded with the model's reason, as a memory inside the loop has stored it
     /// already.
     pub(super) async fn end_with_answer(&mut self, answer: &ChatResponse) -> Result<Outcome> {
-        let reason = answer.finish().reason.clone();
+        let reason = answer.finish.reason.clone();
         let messages: Vec<_> = nonempty(answer).into_iter().collect();
         self.record(answer.round(), Step::End(TurnEnd::Completed(reason)), messages).await?;
         let mut chunks = withheld(answer, self.filter(answer.round()), &HashSet::new());
@@ -76,7 +76,7 @@ impl LoopRun {
 
     /// Ends the turn with the answer that it was given when it was submitted before. The calls that wait are the caller's.
     pub(super) async fn end_answered_before(&mut self, answer: &ChatResponse) -> Result<Outcome> {
-        let reason = answer.finish().reason.clone();
+        let reason = answer.finish.reason.clone();
         let messages: Vec<_> = nonempty(answer).into_iter().collect();
         self.record(answer.round(), Step::End(TurnEnd::Completed(reason.clone())), messages).await?;
         self.note_open(answer);
@@ -143,9 +143,11 @@ impl LoopRun {
         Ok(Outcome::new(chunks, Next::End))
     }
 
-    fn completed(&mut self, response: ChatResponse) -> Chunk {
-        self.finalize(LoopEnd::Finished(response.finish().reason.clone()));
-        Chunk::Completed(response.with_usage(self.usage).with_transcript(self.transcript()))
+    fn completed(&mut self, mut response: ChatResponse) -> Chunk {
+        self.finalize(LoopEnd::Finished(response.finish.reason.clone()));
+        response.usage = self.usage;
+        response.transcript = self.transcript();
+        Chunk::Completed(response)
     }
 
     /// Handles a failed round. If an answer of this turn was read to its end, it becomes final. Otherwise nothing
@@ -165,7 +167,7 @@ impl LoopRun {
         let is_answer = |message: &Message| message.is_same(answer.message());
         let is_final = self.transcript().iter().rev().any(is_answer);
         // Memory stores neither an empty answer nor one that was cut off.
-        let is_stored = nonempty(answer).is_some() && answer.finish().reason != FinishReason::Interrupted;
+        let is_stored = nonempty(answer).is_some() && answer.finish.reason != FinishReason::Interrupted;
         // If a write fails here, the next load of the conversation repairs it. The caller gets the first error.
         if !is_final && is_stored {
             let _ = self.record_answer(answer).await;
@@ -211,8 +213,8 @@ fn withheld(answer: &ChatResponse, filter: Filter, open: &HashSet<BlockId>) -> V
         None => filter.withheld_answer(),
     };
     let blocks = answer.blocks().filter(is_withheld);
-    let usage = answer.usage().filter(|_| filter.withheld_usage());
-    let usage = usage.map(|usage| Chunk::Usage { round: answer.round(), usage: Box::new(*usage) });
+    let usage = answer.usage.filter(|_| filter.withheld_usage());
+    let usage = usage.map(|usage| Chunk::Usage { round: answer.round(), usage: Box::new(usage) });
     blocks.flat_map(|(id, block)| Chunk::from_block(id, block)).chain(usage).collect()
 }
 

@@ -25,7 +25,7 @@ use crate::{CallDecision, OnLimit, ReadyCall, ToolBatch};
 impl LoopRun {
     /// Decides the action after a round. All advisors inside the loop have completed for the answer.
     pub(super) async fn after_round(&mut self, answer: ChatResponse) -> Result<Outcome> {
-        if let Some(usage) = answer.usage() {
+        if let Some(usage) = answer.usage.as_ref() {
             self.usage.get_or_insert_default().add(usage);
         }
         match self.steer(&answer).await {
@@ -45,7 +45,7 @@ impl LoopRun {
         match decide(&steered, &weighed, limit.as_ref(), &self.counts, &self.limits) {
             AfterRound::Finish if has_calls(answer.message()) => {
                 let why = NotStarted::denied("the application ended the turn");
-                self.end_unrun(answer, &why, steered.finish().reason.clone()).await
+                self.end_unrun(answer, &why, steered.finish.reason.clone()).await
             }
             AfterRound::Finish => self.end_with_answer(answer).await,
             AfterRound::LeavePending => {

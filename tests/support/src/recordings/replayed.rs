@@ -46,8 +46,8 @@ pub fn outcome(result: &Result<ChatResponse>) -> Value {
         "reasoning": joined(BlockKind::Reasoning),
         "refusal": joined(BlockKind::Refusal),
         "tool_calls": calls,
-        "finish_reason": response.finish().as_written,
-        "usage": response.usage(),
+        "finish_reason": response.finish.as_written,
+        "usage": response.usage.as_ref(),
         "error": error,
     })
 }

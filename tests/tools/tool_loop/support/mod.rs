@@ -32,7 +32,7 @@ pub(crate) fn limited(limits: ToolLimits) -> ToolCallAdvisor {
 /// The bound that a turn ended with.
 #[track_caller]
 pub(crate) fn limit_of(run: &Run) -> Limit {
-    match &run.response().finish().reason {
+    match &run.response().finish.reason {
         FinishReason::Limit(limit) => limit.clone(),
         other => panic!("the turn ended with {other:?} instead of a limit"),
     }
@@ -55,5 +55,5 @@ pub(crate) async fn result_of(tool: FnTool, arguments: &str) -> ToolResult {
         ScriptedModel::new([Answer::from_calls([("c1", &*name, arguments)]), Answer::from_text("Done.")]);
     let client = client(&model, ToolCallAdvisor::new()).tool(tool).build().unwrap();
     let response = client.prompt().user("go").call().await.unwrap();
-    response.transcript().iter().find_map(Message::tool_result).unwrap().clone()
+    response.transcript.iter().find_map(Message::tool_result).unwrap().clone()
 }

@@ -78,7 +78,7 @@ async fn carries_two_turns(case: &str, chains: [(Api, &Chain); 2], aimock: &Aimo
 fn shows_calls_and_answer(case: &str, api: Api, seen: &Seen, city: &str, answer: &str) {
     let response = seen.response();
     assert_eq!(
-        (response.text(), &response.finish().reason),
+        (response.text(), &response.finish.reason),
         (answer.to_owned(), &FinishReason::Stop),
         "{case}"
     );
@@ -99,8 +99,7 @@ fn shows_calls_and_answer(case: &str, api: Api, seen: &Seen, city: &str, answer:
     };
     let expected = [reasoning, vec![BlockKind::Text, BlockKind::ToolCall, BlockKind::ToolCall]].concat();
     assert_eq!(kinds, expected, "{case}");
-    let usage =
-        response.usage().map(|Usage { input_tokens, output_tokens, .. }| (*input_tokens, *output_tokens));
+    let usage = response.usage.map(|Usage { input_tokens, output_tokens, .. }| (input_tokens, output_tokens));
     assert_eq!(usage, Some((Some(input), Some(output))), "{case}: the sum of both rounds");
 }
 

@@ -66,7 +66,7 @@ impl ChunkStream {
     /// while let Some(chunk) = edited.next().await {
     ///     if let Some(response) = chunk?.completed() {
     ///         assert_eq!(response.text(), "LET ME LOOK. I may not use tools.");
-    ///         assert_eq!(response.finish().reason, FinishReason::Stop);
+    ///         assert_eq!(response.finish.reason, FinishReason::Stop);
     ///     }
     /// }
     /// # Ok(()) }
@@ -110,7 +110,7 @@ impl ChunkStream {
     /// });
     /// while let Some(chunk) = guarded.next().await {
     ///     if let Some(response) = chunk?.completed() {
-    ///         assert_eq!((response.text().as_str(), &response.finish().reason), ("", &FinishReason::ContentFilter));
+    ///         assert_eq!((response.text().as_str(), &response.finish.reason), ("", &FinishReason::ContentFilter));
     ///     }
     /// }
     /// # Ok(()) }
@@ -437,8 +437,9 @@ impl<E: ChunkEditor> Edited<E> {
             _ => {
                 let empty = || Message::assistant_blocks(Vec::new());
                 let shown = self.blocks.answer(self.round, &reason);
-                let response = shown.unwrap_or_else(|| ChatResponse::new(self.round, empty(), reason));
-                response.with_usage(self.usage.total())
+                let mut response = shown.unwrap_or_else(|| ChatResponse::new(self.round, empty(), reason));
+                response.usage = self.usage.total();
+                response
             }
         };
         self.ready.push_back(Chunk::Completed(response));
@@ -479,7 +480,7 @@ impl UsageSoFar {
     fn note(&mut self, chunk: &Chunk) {
         match chunk {
             Chunk::RoundCompleted(response) => {
-                self.running = response.usage().copied();
+                self.running = response.usage;
                 self.completed = self.total();
                 self.running = None;
             }
@@ -520,17 +521,16 @@ impl EditedAnswers {
         if self.0.is_empty() {
             return response.clone();
         }
-        let transcript = self.edited_messages(response.transcript());
-        match self.edited(original) {
-            Some(edited) => {
-                let blocks = edited.blocks().map(|(id, block)| (id, block.clone()));
-                let finish = edited_finish(response, edited.message());
-                let response = response.clone().with_blocks(blocks).with_message(edited.message().clone());
-                response.with_finish(finish)
-            }
-            None => response.clone(),
+        let transcript = self.edited_messages(&response.transcript);
+        let mut response = response.clone();
+        if let Some(edited) = self.edited(original) {
+            let finish = edited_finish(&response, edited.message());
+            let blocks = edited.blocks().map(|(id, block)| (id, block.clone()));
+            response = response.with_blocks(blocks).with_message(edited.message().clone());
+            response.finish = finish;
         }
-        .with_transcript(transcript)
+        response.transcript = transcript;
+        response
     }
 
     /// Returns the messages with every answer as emitted. Changed answers that have become empty are left out, and
@@ -581,7 +581,7 @@ fn not_run(call: &ToolCall) -> Message {
 fn edited_finish(response: &ChatResponse, edited: &Message) -> Finish {
     use FinishReason::{Empty, Other, Stop, ToolCalls};
     let has_calls = |message: &Message| message.tool_calls().next().is_some();
-    let mut finish = response.finish().clone();
+    let mut finish = response.finish.clone();
     finish.reason = match (finish.reason, has_calls(response.message()), has_calls(edited)) {
         (Stop | Empty | Other(_), false, true) => ToolCalls,
         (ToolCalls, true, false) => Stop,

@@ -202,7 +202,7 @@ fn answered_turn_returns_same_answer() {
         match start_in(Window::All, &log, &[user("v")], &[]).unwrap() {
             StartOutcome::Answered(answer) => {
                 assert_eq!(
-                    (answer.text().as_str(), answer.finish().reason.clone()),
+                    (answer.text().as_str(), answer.finish.reason.clone()),
                     ("yes", advisor_core::FinishReason::Stop)
                 );
             }

@@ -124,7 +124,7 @@ impl Judge for ModelJudge {
         let response =
             ChatClient::builder(Arc::clone(&self.model)).build()?.chain().next_call(request).await?;
         let answer = ModelVerdict::from_text(&response.text())
-            .filter(|_| !response.finish().reason.vetoes_calls())
+            .filter(|_| !response.finish.reason.vetoes_calls())
             .ok_or_else(|| {
                 Error::new(ErrorKind::InvalidOutput, "the answer of a judging model is no verdict")
             })?;

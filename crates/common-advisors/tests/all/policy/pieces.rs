@@ -64,7 +64,7 @@ pub(crate) fn edited(advisor: impl StreamAdvisor, pieces: &[&str]) -> Shown {
         if let Chunk::Completed(response) = chunk {
             let whole = pieces_shown.concat() + &at_end;
             assert_eq!(response.text(), whole, "the response equals the shown text");
-            let reason = response.finish().reason.clone();
+            let reason = response.finish.reason.clone();
             return Shown { pieces: pieces_shown, whole, reason };
         }
     }

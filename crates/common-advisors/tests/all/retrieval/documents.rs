@@ -100,7 +100,7 @@ async fn law_m2_m4_documents_are_sent_every_round_unstored() {
         let client = client(&model, Retrieval::new(retriever), placed);
         let response = client.prompt().user("Weather?").conversation("c").call().await.unwrap();
         assert_eq!(calls.load(Ordering::Relaxed), 1, "{remembers:?}: once per turn");
-        assert_eq!(texts(response.transcript()), ["Weather?", "let me see [1]", "sunny", "Sunny [1]."]);
+        assert_eq!(texts(&response.transcript), ["Weather?", "let me see [1]", "sunny", "Sunny [1]."]);
         client.prompt().user("Thanks").conversation("c").call().await.unwrap();
         assert_eq!(calls.load(Ordering::Relaxed), 2, "{remembers:?}");
         for prompt in model.prompts() {
@@ -200,7 +200,7 @@ async fn only_the_final_text_is_cited_in_every_phase() {
         let chunks = read(client.prompt().user("Weather?").stream()).await;
         let Some(Chunk::Completed(response)) = chunks.last() else { panic!("no completion") };
         assert_eq!(cited(response.message()), ["cats"], "{phase}");
-        let citations: usize = response.transcript().iter().map(|message| cited(message).len()).sum();
+        let citations: usize = response.transcript.iter().map(|message| cited(message).len()).sum();
         assert_eq!((citations, calls.load(Ordering::Relaxed)), (1, 1), "{phase}");
     }
 }

@@ -40,9 +40,12 @@ fn text_thinking_and_calls_keep_their_order() {
     assert_eq!(response.text(), "I look \"é😀\".Done.");
     let expected = [("look", r#"{"at": "Oslo"}"#), ("look", r#"{"at": "Rome"}"#)];
     assert_eq!(runnable(&response), expected.map(|(name, input)| (name.to_owned(), input.to_owned())));
-    assert_eq!(response.finish().reason, FinishReason::ToolCalls);
-    assert_eq!(response.finish().as_written.as_deref(), Some("tool_use"));
-    assert_eq!((response.response_id(), response.model()), (Some("msg_1"), Some("claude-x")));
+    assert_eq!(response.finish.reason, FinishReason::ToolCalls);
+    assert_eq!(response.finish.as_written.as_deref(), Some("tool_use"));
+    assert_eq!(
+        (response.response_id.as_deref(), response.model.as_deref()),
+        (Some("msg_1"), Some("claude-x"))
+    );
     let (_, thought) = response.blocks().next().expect("a block");
     assert_eq!(thought.provider_data()[0].value, json!({"signature": "c2ln"}));
     assert_eq!(thought.provider_data()[0].format, *FORMAT);
@@ -94,7 +97,7 @@ fn server_tools_are_whole_opaque_blocks() {
     ];
     assert_eq!(opaque(&response), expected.map(|(name, value)| (name.to_owned(), value)));
     assert_eq!(response.tool_calls().count(), 0);
-    assert_eq!(response.finish().reason, FinishReason::Paused);
+    assert_eq!(response.finish.reason, FinishReason::Paused);
 }
 
 #[test]
@@ -219,7 +222,7 @@ fn counts_are_cumulative_and_include_the_cache() {
     finished["usage"] = json!({"input_tokens": 10, "output_tokens": 30, "cache_read_input_tokens": null,
         "output_tokens_details": {"thinking_tokens": 12}, "server_tool_use": {"web_search_requests": 1}});
     let response = response_to(&[begun, text(0), say(0, "a"), stop(0), finished, end()]);
-    let usage = response.usage().expect("counts");
+    let usage = response.usage.as_ref().expect("counts");
     assert_eq!((usage.input_tokens, usage.output_tokens), (Some(130), Some(30)));
     assert_eq!((usage.cached_input_tokens, usage.cache_write_tokens), (Some(100), Some(20)));
     assert_eq!((usage.reasoning_tokens, usage.total()), (Some(12), Some(160)));
@@ -232,7 +235,7 @@ fn counted(first: Value, last: Value) -> [Option<u64>; 3] {
     let mut finished = finish("end_turn");
     finished["usage"] = last;
     let response = response_to(&[begun, text(0), say(0, "a"), stop(0), finished, end()]);
-    let usage = response.usage().expect("counts");
+    let usage = response.usage.as_ref().expect("counts");
     [usage.input_tokens, usage.output_tokens, usage.cached_input_tokens]
 }
 
@@ -306,7 +309,7 @@ fn invalid_values_count_as_absent() {
         end(),
     ]);
     assert_eq!(response.text(), "a");
-    assert_eq!(response.usage(), None);
+    assert_eq!(response.usage, None);
     let error = result_of(b"event: message_start\ndata: {\"type\":\n\n").1.expect_err("no JSON");
     assert!(matches!(error.kind(), ErrorKind::Protocol { .. }));
 }
@@ -355,11 +358,11 @@ fn reports_about_a_message_are_data_of_its_last_block() {
     let nothing = response_to(
         &[vec![start()], reported("end_turn", &json!({"container": {"id": "c"}})).to_vec()].concat(),
     );
-    assert_eq!((nothing.message().blocks().len(), &nothing.finish().reason), (0, &FinishReason::Empty));
+    assert_eq!((nothing.message().blocks().len(), &nothing.finish.reason), (0, &FinishReason::Empty));
     let details = json!({"stop_details": {"type": "refusal", "explanation": "No."}});
     let refused = response_to(&[vec![start()], reported("refusal", &details).to_vec()].concat());
     assert_eq!(refused.message().blocks()[0].provider_data()[0].value, details);
-    assert!(refused.message().is_empty_answer() && refused.finish().reason == FinishReason::Refusal);
+    assert!(refused.message().is_empty_answer() && refused.finish.reason == FinishReason::Refusal);
 }
 
 #[test]

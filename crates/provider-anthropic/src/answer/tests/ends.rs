@@ -25,7 +25,7 @@ fn q35_finish_reason_or_end_event_completes() {
     let both = response_to(&with([finish("end_turn"), end()]));
     assert_eq!(reason_only, both);
     let end_only = response_to(&with([end()]));
-    assert_eq!((end_only.finish().reason.clone(), end_only.finish().inferred), (FinishReason::Stop, true));
+    assert_eq!((end_only.finish.reason.clone(), end_only.finish.inferred), (FinishReason::Stop, true));
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn q47_error_event_fails_the_answer() {
 #[test]
 fn answer_without_content_is_empty() {
     let response = response_to(&[start(), text(0), say(0, ""), stop(0), finish("end_turn"), end()]);
-    assert_eq!((kinds(&response).len(), &response.finish().reason), (0, &FinishReason::Empty));
+    assert_eq!((kinds(&response).len(), &response.finish.reason), (0, &FinishReason::Empty));
 }
 
 #[test]

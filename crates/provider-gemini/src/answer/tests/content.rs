@@ -60,7 +60,7 @@ fn q66_signature_of_nothing_is_no_answer() {
         read(&[parts(json!([{"text": "", "thoughtSignature": "sig"}])), stop()]);
     let response = response.expect("an answer");
     assert!(response.message().blocks().is_empty());
-    assert_eq!(response.finish().reason, FinishReason::Empty);
+    assert_eq!(response.finish.reason, FinishReason::Empty);
 }
 
 #[test]
@@ -210,7 +210,7 @@ fn q53_usage_is_cumulative_and_sums_what_is_counted_apart() {
             "promptTokenCount": 17, "candidatesTokenCount": 241, "totalTokenCount": 772, "cachedContentTokenCount": 5,
             "toolUsePromptTokenCount": 102, "thoughtsTokenCount": 412}}),
     ]);
-    let usage = *response.expect("an answer").usage().expect("usage");
+    let usage = response.expect("an answer").usage.expect("usage");
     assert_eq!((usage.input_tokens, usage.output_tokens), (Some(119), Some(653)));
     assert_eq!(
         (usage.total_tokens, usage.cached_input_tokens, usage.reasoning_tokens),
@@ -233,12 +233,12 @@ fn q53_usage_is_cumulative_and_sums_what_is_counted_apart() {
         counted("f", json!({"candidatesTokenCount": 5})),
         stop(),
     ]);
-    let usage = *less.expect("an answer").usage().expect("usage");
+    let usage = less.expect("an answer").usage.expect("usage");
     assert_eq!((usage.input_tokens, usage.output_tokens, usage.total_tokens), (Some(17), Some(45), Some(60)));
     let ReadAnswer { response: odd, .. } = read(&[
         counted("a", json!({"promptTokenCount": -1, "totalTokenCount": 1e300, "thoughtsTokenCount": "7"})),
         stop(),
     ]);
-    let usage = *odd.expect("an answer").usage().expect("usage");
+    let usage = odd.expect("an answer").usage.expect("usage");
     assert_eq!((usage.input_tokens, usage.total_tokens, usage.reasoning_tokens), (None, None, Some(7)));
 }

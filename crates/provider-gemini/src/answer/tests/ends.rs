@@ -17,7 +17,7 @@ fn law_t6_finish_reason_ends_no_call() {
     {
         let may_run = |call: &Value| {
             let response = read(&[call.clone(), finish(written)]).response.expect(written);
-            !response.finish().reason.vetoes_calls()
+            !response.finish.reason.vetoes_calls()
                 && response.tool_calls().any(|(_, call)| call.complete && call.parsed_arguments().is_ok())
         };
         assert_eq!((may_run(&whole), may_run(&cut)), (runs, false), "{written}");
@@ -44,7 +44,7 @@ fn q67_error_like_reasons_are_failures() {
             assert!(error.to_string().contains(written), "{error}");
             let partial = error.partial().expect("the part before it");
             assert_eq!(partial.text(), if shown { "Hi" } else { "" });
-            assert_eq!(partial.usage().and_then(|usage| usage.input_tokens), Some(3));
+            assert_eq!(partial.usage.and_then(|usage| usage.input_tokens), Some(3));
         }
     }
     assert_eq!(failed(&[finish("MISSING_THOUGHT_SIGNATURE")]).kind(), ErrorKind::InvalidHistory);
@@ -62,10 +62,10 @@ fn q67_answer_without_content_is_never_a_plain_success() {
         json!({"candidates": [{"content": {"parts": [{"text": ""}]}, "finishReason": "STOP"}]}),
     ] {
         let response = read(&[empty]).response.expect("an answer");
-        assert_eq!(response.finish().reason, FinishReason::Empty);
+        assert_eq!(response.finish.reason, FinishReason::Empty);
     }
     let filtered = read(&[finish("SAFETY")]).response.expect("an answer");
-    assert_eq!(filtered.finish().reason, FinishReason::ContentFilter);
+    assert_eq!(filtered.finish.reason, FinishReason::ContentFilter);
 }
 
 #[test]
@@ -74,15 +74,15 @@ fn blocked_prompt_is_a_filtered_answer() {
         |feedback: Value| json!({"promptFeedback": feedback, "usageMetadata": {"promptTokenCount": 4}});
     let response =
         read(&[feedback(json!({"blockReason": "PROHIBITED_CONTENT"}))]).response.expect("an answer");
-    let finish = response.finish();
+    let finish = &response.finish;
     assert_eq!(
         (&finish.reason, finish.as_written.as_deref()),
         (&FinishReason::ContentFilter, Some("PROHIBITED_CONTENT"))
     );
-    assert_eq!(response.usage().and_then(|usage| usage.input_tokens), Some(4));
+    assert_eq!(response.usage.and_then(|usage| usage.input_tokens), Some(4));
     let harmless =
         read(&[feedback(json!({"safetyRatings": []})), text("Hi"), stop()]).response.expect("an answer");
-    assert_eq!(harmless.finish().reason, FinishReason::Stop);
+    assert_eq!(harmless.finish.reason, FinishReason::Stop);
 }
 
 #[test]

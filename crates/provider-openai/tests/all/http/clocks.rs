@@ -98,7 +98,7 @@ async fn grace_counts_from_finish_despite_later_noise() {
         let begin = Instant::now();
         let response = call(&script.model()).await.expect("completed");
         assert_eq!(begin.elapsed(), 5 * SECOND, "{again}");
-        let counted = response.usage().and_then(|usage| usage.input_tokens);
+        let counted = response.usage.and_then(|usage| usage.input_tokens);
         assert_eq!(counted, (again == usage).then_some(3), "what comes within it is taken");
         assert_eq!(response.tool_calls().count(), 0);
     }

@@ -149,7 +149,7 @@ async fn law_s3_s4_denied_call_is_a_text() {
     let run = run(answer, vec![Arc::new(denying(&["delete"]))]).await;
     assert_eq!(run.blocks(), ["I delete it.", "[The call of `delete` was denied.]"]);
     assert_eq!(opened(&run.chunks), [BlockKind::Text, BlockKind::Text]);
-    assert_eq!(run.response().finish().reason, FinishReason::Stop);
+    assert_eq!(run.response().finish.reason, FinishReason::Stop);
 }
 
 #[tokio::test]
@@ -300,7 +300,7 @@ async fn law_r2_last_verdict_drops_judges_and_model() {
     gate.release();
     let run = read(futures::stream::iter(chunks).chain(stream), &turn).await;
     assert_eq!(run.blocks(), ["(a {})", "Meanwhile."]);
-    assert_eq!(run.response().finish().reason, FinishReason::Refusal);
+    assert_eq!(run.response().finish.reason, FinishReason::Refusal);
     journal.assert_order(&["judge.end b", "judge.drop c"]);
     journal.assert_count("model.drop r1", 1);
 }
@@ -341,11 +341,11 @@ async fn finish_reason_follows_the_calls_left() {
         let answer = || Answer::new().call("c1", "a", "{}").call("c2", "b", "{}").finish(reason.clone());
         for (names, expected) in [(&["a", "b"][..], &without_calls), (&["a"], &reason), (&[], &reason)] {
             let run = run(answer(), vec![Arc::new(denying(names))]).await;
-            assert_eq!(&run.response().finish().reason, expected, "{names:?}");
+            assert_eq!(&run.response().finish.reason, expected, "{names:?}");
         }
         let run =
             run(Answer::new().text("Hm.").finish(reason.clone()), vec![Arc::new(denying(&["a"]))]).await;
-        assert_eq!(run.response().finish().reason, reason, "without calls it is unchanged");
+        assert_eq!(run.response().finish.reason, reason, "without calls it is unchanged");
     }
 }
 
@@ -365,7 +365,7 @@ async fn law_t2_judge_sees_that_a_call_is_cut() {
     };
     let run_cut = run(cut().finish(FinishReason::Length), vec![Arc::new(only_complete())]).await;
     assert_eq!(run_cut.blocks(), ["[The call of `look` was denied: It is cut.]"]);
-    assert_eq!(run_cut.response().finish().reason, FinishReason::Length);
+    assert_eq!(run_cut.response().finish.reason, FinishReason::Length);
     // An allowed one stays incomplete.
     let allowed = run(cut().finish(FinishReason::Length), vec![Arc::new(denying(&[]))]).await;
     assert_eq!(allowed.blocks(), ["(look {\"a\"…)"]);

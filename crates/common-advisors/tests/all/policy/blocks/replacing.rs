@@ -51,7 +51,7 @@ async fn blocks_are_replaced_by_other_kinds() {
         let run = run(answer(), vec![Arc::new(replacing(kind, with))]).await;
         assert_eq!(run.blocks(), expected);
         let has_calls = run.response().tool_calls().next().is_some();
-        assert_eq!(run.response().finish().reason == FinishReason::ToolCalls, has_calls);
+        assert_eq!(run.response().finish.reason == FinishReason::ToolCalls, has_calls);
         let ids: std::collections::BTreeSet<_> =
             run.response().tool_calls().map(|(_, call)| &call.id).collect();
         assert_eq!(ids.len(), run.response().tool_calls().count());

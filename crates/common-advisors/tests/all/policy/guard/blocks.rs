@@ -55,17 +55,17 @@ async fn law_t2_calls_of_an_ended_answer_are_vetoed() {
     let response = response(secret().on_output(), answer.finish(FinishReason::ToolCalls)).await;
     assert_eq!(response.text(), "a [no]");
     assert_eq!(response.tool_calls().map(|(_, call)| call.id.as_str()).collect::<Vec<_>>(), ["c1"]);
-    assert!(response.finish().reason.vetoes_calls());
+    assert!(response.finish.reason.vetoes_calls());
 }
 
 #[tokio::test]
 async fn chosen_kinds_are_checked() {
     let answer = || Answer::new().reasoning("a secret").text("a plan").finish(FinishReason::Stop);
     let text_only = secret().on_output().with_kinds([BlockKind::Text]);
-    assert_eq!(response(text_only, answer()).await.finish().reason, FinishReason::Stop);
+    assert_eq!(response(text_only, answer()).await.finish.reason, FinishReason::Stop);
     let closure = Guard::for_texts(|text| text.contains("plan")).with_reply("").on_output();
     let ended = response(closure.with_kinds([BlockKind::Text]), answer()).await;
-    assert_eq!(ended.finish().reason, FinishReason::ContentFilter);
+    assert_eq!(ended.finish.reason, FinishReason::ContentFilter);
     assert_eq!(ended.text(), "", "an empty reply leaves nothing");
 }
 

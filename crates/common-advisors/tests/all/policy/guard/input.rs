@@ -22,7 +22,7 @@ async fn refuses(guard: Guard, messages: Vec<Message>) -> bool {
     let model = ScriptedModel::new([Answer::from_text("fine")]);
     let chain = ChatClient::builder(model.clone()).advisor(guard.on_input()).build().unwrap().chain().clone();
     let response = chain.next_call(ChatRequest::new(messages)).await.unwrap();
-    let refused = response.finish().reason == FinishReason::ContentFilter;
+    let refused = response.finish.reason == FinishReason::ContentFilter;
     assert_eq!(refused, model.calls() == 0);
     assert_eq!(response.text(), if refused { "I cannot help with that." } else { "fine" });
     refused

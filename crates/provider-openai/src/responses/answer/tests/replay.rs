@@ -182,7 +182,7 @@ proptest! {
                 () if ran && !says => FinishReason::Paused,
                 () => FinishReason::Stop,
             };
-            prop_assert_eq!(&response.finish().reason, &finish);
+            prop_assert_eq!(&response.finish.reason, &finish);
 
             messages.push(response.message().clone());
             expected.extend(named.iter().flat_map(|(id, kind, _)| sent_back(id, *kind)));

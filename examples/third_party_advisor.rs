@@ -45,7 +45,7 @@ async fn main() -> Result<()> {
             ScriptedModel::new([Answer::new().text(one).text(two).finish(advisor_chain::FinishReason::Stop)]);
         let client = ChatClient::builder(model).advisor(Redact("swordfish")).build()?;
         let mut stream = client.chain().next_stream(ChatRequest::new(Message::user("?"))).await?;
-        let mut fold = ChunkFold::new();
+        let mut fold = ChunkFold::default();
         while let Some(chunk) = stream.next().await {
             let chunk = chunk?;
             fold.push(&chunk);

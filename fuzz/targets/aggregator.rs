@@ -73,7 +73,7 @@ fn assert_bounded(response: &ChatResponse, settings: &AggregatorSettings) {
 /// Checks that the partial answer equals the shown content, also after an error.
 fn assert_readable(settings: AggregatorSettings, deltas: Vec<Delta>) {
     let mut aggregator = MessageAggregator::with_settings(ROUND, settings);
-    let (mut chunks, mut fold, mut ended) = (VecDeque::new(), ChunkFold::new(), BTreeSet::new());
+    let (mut chunks, mut fold, mut ended) = (VecDeque::new(), ChunkFold::default(), BTreeSet::new());
     for delta in deltas {
         let _ = aggregator.push(delta, &mut chunks);
         for chunk in chunks.drain(..) {

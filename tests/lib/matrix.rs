@@ -130,7 +130,7 @@ impl Ran {
     /// Runs a turn of the conversation and writes the reader's chunks into the journal.
     pub async fn turn(&self, user: &str) -> (ChunkFold, ChatResponse) {
         let mut turn = self.client.prompt().user(user).conversation("c").stream();
-        let mut fold = ChunkFold::new();
+        let mut fold = ChunkFold::default();
         let mut last = None;
         while let Some(chunk) = turn.next().await {
             let chunk = chunk.unwrap();

@@ -57,7 +57,7 @@ impl Run {
 
     /// Folds the shown content, from deltas only.
     pub fn fold(&self) -> ChunkFold {
-        let mut fold = ChunkFold::new();
+        let mut fold = ChunkFold::default();
         self.chunks.iter().for_each(|chunk| fold.push(chunk));
         fold
     }

@@ -137,7 +137,7 @@ async fn law_s3_answer_of_earlier_turn_gets_own_round() {
         .clone();
     let asking = ChatRequest::new(Message::user("something else"));
     let again = ChatRequest { messages: Message::user("asked before").into(), ..asking.clone() };
-    let mut fold = ChunkFold::new();
+    let mut fold = ChunkFold::default();
     let mut responses = Vec::new();
     for request in [asking, again] {
         for item in items(chain.next_stream(request).await.unwrap()).await {

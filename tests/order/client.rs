@@ -20,7 +20,7 @@ fn law_r3_debug_shows_neither_instructions_nor_further_fields() {
         ChatOptions { model: Some("m-1".into()), ..ChatOptions::default() }.with_extra("api_key", "canary-1");
     let builder = ChatClient::builder(ScriptedModel::new([])).system("canary-2").options(options.clone());
     let client = builder.clone().build().unwrap();
-    let request = ChatRequest { options: options.clone(), ..ChatRequest::new(MessageList::new()) };
+    let request = ChatRequest { options: options.clone(), ..ChatRequest::new(MessageList::default()) };
     let prompt = client.prompt().system("canary-3").options(options.clone()).user("canary-4");
     for text in [
         format!("{options:?}"),
@@ -172,7 +172,7 @@ async fn refusal_is_text_to_readers_of_text_alone() {
 
     let text: Vec<_> = ask().stream().text().try_collect().await.unwrap();
     assert_eq!(text, ["I cannot ", "help."]);
-    let mut fold = ChunkFold::new();
+    let mut fold = ChunkFold::default();
     let chunks: Vec<_> = ask().stream().try_collect().await.unwrap();
     chunks.iter().for_each(|chunk| fold.push(chunk));
     let shown: String = chunks.iter().filter_map(Chunk::text).collect();

@@ -22,7 +22,7 @@ fn redacting() -> impl StreamAdvisor {
 
 /// Reads a stream, and returns the text of each poll, the fold of its chunks and its response.
 fn read(mut stream: ChunkStream) -> (Vec<String>, ChunkFold, ChatResponse) {
-    let (mut texts, mut fold) = (Vec::new(), ChunkFold::new());
+    let (mut texts, mut fold) = (Vec::new(), ChunkFold::default());
     loop {
         let chunk = stream.next().now_or_never().expect("nothing waits").unwrap().unwrap();
         fold.push(&chunk);
@@ -131,7 +131,7 @@ fn law_s3_s4_answer_ends_inside_a_text() {
             assert_eq!(response.text(), shown.concat());
             assert_eq!(fold.text(1), shown.concat());
             assert_eq!(response.finish.reason, FinishReason::ContentFilter);
-            assert!(fold.open_blocks().next().is_none(), "all blocks are closed");
+            assert_eq!(fold.clone().close_open(), [], "all blocks are closed");
         }
     }
 }

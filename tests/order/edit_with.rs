@@ -369,19 +369,28 @@ async fn law_o5_changed_answer_is_final_after_error() {
 async fn equal_changes_of_an_answer_share_a_handle() {
     let turn = Turn::new(TurnId::random());
     let message = Message::assistant("I [look].");
-    let edited = async |editor| {
-        let answer = ChatResponse::new(1, message.clone(), FinishReason::Stop);
+    // An advisor of its own kind: the chain, not the request, gives its stream the turn.
+    let original = message.clone();
+    let own = from_fn("own", move |_: ChatRequest, _: AdvisorChain| {
+        let answer = ChatResponse::new(1, original.clone(), FinishReason::Stop);
+        async move { Ok(ChunkStream::answer(answer)) }
+    });
+    let client = ChatClient::builder(ScriptedModel::new([]))
         // The outer editor, as well, knows the turn.
-        let passing = AtEnd(|_: &ChatResponse, _: &mut EditedChunks<'_>| {});
-        let stream = ChunkStream::answer(answer).in_turn(&turn).edit_with(passing).edit_with(editor);
-        read_stream(stream).await.outcome.unwrap().message().clone()
+        .advisor(editing(|| {
+            AtEnd(|_: &ChatResponse, out: &mut EditedChunks<'_>| {
+                out.add(BlockId::new(1, 0), Block::text("!"));
+            })
+        }))
+        .advisor(editing(|| AtEnd(|_: &ChatResponse, _: &mut EditedChunks<'_>| {})))
+        .advisor_in(Phase::ModelCall, own)
+        .build()
+        .unwrap();
+    let edited = async || {
+        let request = ChatRequest { turn: Arc::clone(&turn), ..ChatRequest::new(Message::user("?")) };
+        client.chain().next_call(request).await.unwrap().message().clone()
     };
-    let shorten = || {
-        AtEnd(|_: &ChatResponse, out: &mut EditedChunks<'_>| {
-            out.add(BlockId::new(1, 0), Block::text("!"));
-        })
-    };
-    let [once, again] = [edited(shorten()).await, edited(shorten()).await];
+    let [once, again] = [edited().await, edited().await];
     assert!(once.is_same(&again));
     assert!(!turn.has_answer(&once), "the original is no answer of this turn");
 }
@@ -566,7 +575,7 @@ async fn law_s1_s4_failing_editor_ends_after_its_output() {
 #[tokio::test]
 async fn law_r1_added_blocks_are_bounded() {
     let endless = AtEnd(|_: &ChatResponse, out: &mut EditedChunks<'_>| {
-        for _ in 0..BlockId::PARTS {
+        for _ in 0..1 << 16 {
             out.add(BlockId::new(1, 0), Block::text("!"));
         }
     });

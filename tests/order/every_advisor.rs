@@ -130,7 +130,7 @@ impl Case {
         let key = ConversationKey::new(conversation).unwrap();
         let before = self.memory.transcript(&key).await.unwrap().len();
         let mut turn = self.client.prompt().user(user).conversation(conversation).stream();
-        let mut fold = ChunkFold::new();
+        let mut fold = ChunkFold::default();
         let response = loop {
             let chunk = turn.next().await.expect("it ends with `Completed`").unwrap_or_else(|error| {
                 panic!("{}: {error:?}", self.name);

@@ -158,7 +158,7 @@ async fn law_s4_rejected_answer_is_void_but_usage_counts() {
         let setting = setting(answers, Phase::Round, SchemaSupport::None, tools);
         let advisor = StructuredOutput::new(OutputFormat::for_type::<City>());
         let mut turn = setting.prompt().advisor(advisor).stream();
-        let mut fold = ChunkFold::new();
+        let mut fold = ChunkFold::default();
         let response = loop {
             let chunk = turn.next().await.unwrap().unwrap();
             fold.push(&chunk);

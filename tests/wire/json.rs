@@ -98,7 +98,7 @@ fn first_example_is_a_whole_stream() {
         other => panic!("{other:?}"),
     };
     let chunks: Vec<Chunk> = example.iter().skip(1).map(chunk).collect();
-    let (mut validator, mut fold) = (StreamValidator::new(), ChunkFold::new());
+    let (mut validator, mut fold) = (StreamValidator::new(), ChunkFold::default());
     for chunk in &chunks {
         validator.push(chunk).unwrap();
         fold.push(chunk);

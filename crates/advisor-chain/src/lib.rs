@@ -8,13 +8,12 @@
 //! | module | contents |
 //! | --- | --- |
 //! | [`messages`] | messages, blocks, deltas, chunks, responses, the aggregator |
-//! | [`chain`] | placement, plan, extensions, recorders, cancellation, [`FallbackModel`], [`TextStream`] |
+//! | [`chain`] | placement, plan, extensions, recorders, cancellation, [`FallbackModel`] |
 //! | [`tools`] | the tool loop's settings, hooks and executors, effects and keys of calls |
 //! | [`memory`] | windows, summaries, policies, repair; [`memory::store`] the contract of a store |
 //! | [`structured`], [`openai`], `gemini`, `anthropic`, `ollama`, `sqlite`, `postgres`, `redis`, `text_tool_calls`, `stream_policy`, `retrieval`, `retrieval_postgres`, `mcp`, `advisors`, `otel`, `sse`, `server` | the crate of that feature |
 //!
 //! [`FallbackModel`]: chain::FallbackModel
-//! [`TextStream`]: chain::TextStream
 
 mod named_model;
 
@@ -55,8 +54,8 @@ pub mod chain {
         AWAY_AFTER, AdvisorRole, Attempts, Backoff, BoxError, ChunkEditor, EarlierRound, EditedChunks,
         Embedding, EmbeddingModel, Extensions, FallbackModel, FromFn, HoldBack, IntoId, LoopHistory,
         NestedBounds, OnDrop, OncePerTurn, PendingText, Plan, Record, ResponseFormat, SchemaSupport, Spawner,
-        Step, StreamItem, TextStream, TurnEnd, TurnFacts, TurnHandle, TurnRecorder, TurnResponse, Waits,
-        catch_panics, context_fn, drop_caught, text_with_sources, wait_in_words,
+        Step, StreamItem, TurnEnd, TurnFacts, TurnHandle, TurnRecorder, TurnResponse, Waits, catch_panics,
+        context_fn, drop_caught, text_with_sources, wait_in_words,
     };
 }
 

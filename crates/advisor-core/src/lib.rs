@@ -78,5 +78,4 @@ pub use turn::extensions::{Extensions, OncePerTurn};
 pub use turn::recorder::{PendingCall, Record, Step, TurnEnd, TurnRecorder};
 pub use turn::{EarlierRound, NestedBounds, Turn, TurnFacts};
 pub use turn_stream::control::{OnDrop, Spawner, TurnHandle};
-pub use turn_stream::text::TextStream;
 pub use turn_stream::{TurnResponse, TurnStream};

@@ -250,7 +250,7 @@ mod tests {
 
     fn opened(block: BlockId, id: &str) -> Chunk {
         let mut head = BlockHead::new(BlockKind::ToolCall);
-        head.call = Some(Box::new(CallHead::new("look", id)));
+        head.call = Some(Box::new(CallHead { name: "look".into(), call_id: id.into() }));
         Chunk::Opened { block, head }
     }
 

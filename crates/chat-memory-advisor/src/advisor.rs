@@ -271,7 +271,7 @@ impl ChatMemoryAdvisor {
     pub async fn record_call_start(&self, conversation: &ConversationKey, start: &CallStart) -> Result<()> {
         // The turn that holds the conversation meanwhile. Recorders wait for each other, never for a turn.
         let holder = Turn::new(TurnId::new("call-starts")?);
-        let request = ChatRequest { turn: holder, ..ChatRequest::new(MessageList::new()) };
+        let request = ChatRequest { turn: holder, ..ChatRequest::new(MessageList::default()) };
         let recorder = TurnMemory::new(&self.settings, &request, conversation.clone()).0;
         let hold = recorder.lease.acquire(Some(OnBusy::Reject)).await?;
         let recorded = append_starts(&recorder, |last| Ok((vec![last.open_call(start)?], ()))).await;

@@ -62,7 +62,7 @@ pub(crate) fn body(
     let is_own = |field: &str| request.options.extra.contains_key(field);
     let tools = Offered::new(request, &settings.definitions);
     let names = WireNames::new(request, CALL_IDS, TOOL_NAMES, &tools.verbatim().collect::<Vec<_>>());
-    let nothing = MessageList::new();
+    let nothing = MessageList::default();
     let list = if is_own("messages") { &nothing } else { &request.messages };
     let messages = Messages::new(list, format, &names);
     let lists = [

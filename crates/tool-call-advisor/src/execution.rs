@@ -377,5 +377,5 @@ impl Listener {
 }
 
 fn event(call: &ReadyCall, kind: ToolEventKind) -> ToolEvent {
-    ToolEvent::new(call.block, call.call.id.clone(), call.call.name.clone(), kind)
+    ToolEvent { block: call.block, call_id: call.call.id.clone(), name: call.call.name.clone(), kind }
 }

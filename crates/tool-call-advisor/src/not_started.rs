@@ -58,7 +58,7 @@ impl NotStarted {
             _ => ToolResult::error(call, text),
         };
         let kind = ToolEventKind::NotStarted { reason, result };
-        ToolEvent::new(block, call.id.clone(), call.name.clone(), kind)
+        ToolEvent { block, call_id: call.id.clone(), name: call.name.clone(), kind }
     }
 }
 

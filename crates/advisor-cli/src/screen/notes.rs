@@ -92,7 +92,7 @@ mod tests {
     }
 
     fn event(kind: ToolEventKind) -> ToolEvent {
-        ToolEvent::new(BlockId::new(1, 0), "c1".into(), "weather".into(), kind)
+        ToolEvent { block: BlockId::new(1, 0), call_id: "c1".into(), name: "weather".into(), kind }
     }
 
     fn result(text: &str) -> ToolResult {

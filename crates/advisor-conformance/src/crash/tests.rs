@@ -175,7 +175,7 @@ async fn failed_answer_counts_only_after_another_answer() {
     let asked = Event::Asked {
         turn: TurnId::random(),
         round: 1,
-        messages: MessageList::new(),
+        messages: MessageList::default(),
         tools: ToolSet::new(),
     };
     let tool =

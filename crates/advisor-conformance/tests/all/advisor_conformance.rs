@@ -182,7 +182,7 @@ fn replaces_in_pieces() -> impl StreamAdvisor {
 /// Completes the answer as soon as its last block has closed, and drops the rest.
 fn completes_early() -> impl StreamAdvisor {
     changes(|answer| {
-        let mut fold = ChunkFold::new();
+        let mut fold = ChunkFold::default();
         answer
             .map_ok(move |chunk| {
                 fold.push(&chunk);
@@ -202,7 +202,7 @@ fn completes_early() -> impl StreamAdvisor {
 fn completes_while_a_task_goes_on() -> impl StreamAdvisor {
     changes(|answer| {
         let mut rest = Some(answer);
-        let mut fold = ChunkFold::new();
+        let mut fold = ChunkFold::default();
         stream::poll_fn(move |cx| {
             let Some(answer) = &mut rest else { return std::task::Poll::Ready(None) };
             let item = std::task::ready!(answer.poll_next_unpin(cx));
@@ -224,7 +224,7 @@ fn completes_while_a_task_goes_on() -> impl StreamAdvisor {
 /// Reports its own copy of the response.
 fn reports_its_copy() -> impl StreamAdvisor {
     changes(|answer| {
-        let mut fold = ChunkFold::new();
+        let mut fold = ChunkFold::default();
         answer.map_ok(move |chunk| {
             fold.push(&chunk);
             let Chunk::Completed(response) = &chunk else { return chunk };
@@ -237,7 +237,7 @@ fn reports_its_copy() -> impl StreamAdvisor {
 /// Ends a failed answer as if it were complete.
 fn swallows_errors() -> impl StreamAdvisor {
     changes(|answer| {
-        let mut fold = ChunkFold::new();
+        let mut fold = ChunkFold::default();
         let mut round = 1;
         answer.flat_map(move |item| {
             if let Ok(chunk) = &item {

@@ -95,7 +95,7 @@ fn answers_differently() -> impl StreamAdvisor {
 /// Treats the part of a broken answer as a complete answer.
 fn takes_a_part_for_the_whole() -> impl StreamAdvisor {
     from_fn("takes-a-part-for-the-whole", |request: ChatRequest, next: AdvisorChain| async move {
-        let mut shown = ChunkFold::new();
+        let mut shown = ChunkFold::default();
         let answer = next.next_stream(request).await?;
         let whole = answer.map(move |item| {
             let chunk = item.unwrap_or_else(|_| {

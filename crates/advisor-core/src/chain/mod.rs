@@ -206,8 +206,7 @@ impl AdvisorChain {
 
     /// Returns how this chain is put together: order, phases, roles, visibility of rounds, and remembered
     /// messages.
-    #[must_use]
-    pub fn explain(&self) -> Plan {
+    pub(crate) fn explain(&self) -> Plan {
         Plan::new(self.remaining())
     }
 

@@ -43,7 +43,7 @@ impl Prompt {
             chain,
             advisors: Vec::new(),
             system: defaults.system.clone(),
-            messages: MessageList::new(),
+            messages: MessageList::default(),
             options: ChatOptions::default(),
             tools: defaults.tools.clone(),
             conversation: None,

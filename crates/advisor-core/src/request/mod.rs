@@ -94,15 +94,17 @@ impl ChatRequest {
     /// let closed = from_fn("closed", |request: ChatRequest, _| async move { Ok(request.answer("We are closed.")) });
     /// ```
     pub fn answer(&self, response: impl Into<ChatResponse>) -> ChunkStream {
-        let response = response.into();
-        if self.turn.note_arrival(&self.tools) {
-            return ChunkStream::answer(response).in_turn(&self.turn);
+        let mut response = response.into();
+        if !self.turn.note_arrival(&self.tools) {
+            self.turn.note_answer(response.message());
+            let round = self.turn.next_round();
+            // A call of the answer is one of these tools, as if the model had made it.
+            self.turn.offer_tools(round, self.tools.clone());
+            response = response.in_round(round);
         }
-        self.turn.note_answer(response.message());
-        let round = self.turn.next_round();
-        // A call of the answer is one of these tools, as if the model had made it.
-        self.turn.offer_tools(round, self.tools.clone());
-        ChunkStream::answer(response.in_round(round)).in_turn(&self.turn)
+        let mut stream = ChunkStream::answer(response);
+        stream.turn = Some(Arc::clone(&self.turn));
+        stream
     }
 
     /// Returns the settings for aggregating the model's answer.
@@ -156,7 +158,7 @@ impl ChatRequest {
             return self;
         }
         let mut rest = self.messages.iter().cloned().peekable();
-        let mut messages = MessageList::new();
+        let mut messages = MessageList::default();
         let mut last = rest.next_if(is_system);
         while let Some(next) = rest.next_if(is_system) {
             messages.extend(last.replace(next));
@@ -222,7 +224,7 @@ impl ChatRequest {
         if contexts.is_empty() {
             return self;
         }
-        let (mut messages, mut before) = (MessageList::new(), Vec::new());
+        let (mut messages, mut before) = (MessageList::default(), Vec::new());
         for message in &self.messages {
             if contexts.iter().any(|context| context.is_same(message)) {
                 before.push(message.clone());

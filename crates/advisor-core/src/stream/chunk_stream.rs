@@ -91,14 +91,6 @@ impl ChunkStream {
         Self::new(stream::iter(chunks.into_iter().map(Ok)))
     }
 
-    /// Sets the turn of a stream that an advisor made itself, so that an editor may add blocks to it.
-    ///
-    /// A stream that [`AdvisorChain::next_stream`](crate::AdvisorChain::next_stream) or
-    /// [`ChatRequest::answer`](crate::ChatRequest::answer) returns knows its turn.
-    pub fn in_turn(self, turn: &Arc<Turn>) -> Self {
-        Self { turn: Some(Arc::clone(turn)), ..self }
-    }
-
     /// Adds work for the end of the answer. Outer advisors receive the response that it returns.
     ///
     /// It runs once, after all work added before it, if the answer completes without an error.

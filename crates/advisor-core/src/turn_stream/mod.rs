@@ -2,7 +2,7 @@
 
 pub(crate) mod control;
 mod end;
-pub(crate) mod text;
+mod text;
 
 use std::fmt;
 use std::future::poll_fn;

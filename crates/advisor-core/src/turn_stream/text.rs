@@ -8,24 +8,8 @@ use message_aggregator::{BlockDelta, Chunk, Text};
 
 use crate::{Error, ErrorKind, Result, TurnStream};
 
-/// The text of a turn as a stream, without other chunks; created by [`TurnStream::text`].
-///
-/// The text of a refusal is part of it. A refusal without a text is only in the finish reason.
-///
-/// # Ordering
-/// It ends when the turn has completed; by then all work in the chain has finished. A blank line separates the
-/// texts of two rounds.
-///
-/// # Cancellation
-/// Dropping it drops the turn.
-///
-/// # Errors
-/// Those of the turn. An attempt may be restarted after its text was emitted, if the caller allowed it. The text
-/// cannot be taken back here: the stream ends with an error of kind [`Configuration`](ErrorKind::Configuration),
-/// and the text of that attempt is not remembered. Read the chunks of such a turn instead.
-#[derive(Debug)]
-#[must_use = "streams do nothing unless polled"]
-pub struct TextStream {
+/// The text of a turn as a stream, without other chunks.
+struct TextStream {
     /// `None` when the stream has ended.
     turn: Option<TurnStream>,
     /// The round of the last emitted text.
@@ -36,6 +20,17 @@ pub struct TextStream {
 
 impl TurnStream {
     /// Returns the text of the turn as a stream, without its other chunks.
+    ///
+    /// The text of a refusal is part of it. A refusal without a text is only in the finish reason. A blank line separates
+    /// the texts of two rounds. The stream ends when the turn has completed; by then all work in the chain has finished.
+    ///
+    /// # Cancellation
+    /// Dropping it drops the turn.
+    ///
+    /// # Errors
+    /// Those of the turn. An attempt may be restarted after its text was emitted, if the caller allowed it. The text
+    /// cannot be taken back here: the stream ends with an error of kind [`Configuration`](ErrorKind::Configuration),
+    /// and the text of that attempt is not remembered. Read the chunks of such a turn instead.
     ///
     /// # Example
     /// ```
@@ -59,7 +54,7 @@ impl TurnStream {
     /// }
     /// # Ok(()) }
     /// ```
-    pub fn text(self) -> TextStream {
+    pub fn text(self) -> impl Stream<Item = Result<Text>> + Send + Unpin {
         TextStream { turn: Some(self), round: None, next: None }
     }
 }

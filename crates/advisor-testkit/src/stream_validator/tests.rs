@@ -140,7 +140,7 @@ fn law_s3_call_may_close_incomplete() {
 }
 
 fn event(kind: ToolEventKind) -> Chunk {
-    Chunk::Tool(Box::new(ToolEvent::new(a(), "c1".into(), "look".into(), kind)))
+    Chunk::Tool(Box::new(ToolEvent { block: a(), call_id: "c1".into(), name: "look".into(), kind }))
 }
 
 #[test]

@@ -210,7 +210,7 @@ impl OpenCall {
 
     /// Returns the head of its block, if it has an id.
     pub(crate) fn head(&self) -> Option<CallHead> {
-        Some(CallHead::new(self.shown_name(), self.shown_id()?))
+        Some(CallHead { name: self.shown_name(), call_id: self.shown_id()?.clone() })
     }
 
     /// Checks whether its arguments parse as a JSON object, or are empty.

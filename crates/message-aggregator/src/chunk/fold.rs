@@ -22,12 +22,6 @@ struct Folded {
 }
 
 impl ChunkFold {
-    /// Creates an empty fold.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// Adds the next chunk. Deltas of a block that never opened are ignored.
     pub fn push(&mut self, chunk: &Chunk) {
         match chunk {
@@ -81,7 +75,7 @@ impl ChunkFold {
     /// Iterates over the open blocks of any round, as built from their deltas so far.
     ///
     /// Open calls are incomplete.
-    pub fn open_blocks(&self) -> impl Iterator<Item = (BlockId, Block)> {
+    fn open_blocks(&self) -> impl Iterator<Item = (BlockId, Block)> {
         let open = self.blocks.iter().filter(|(_, folded)| folded.closed.is_none());
         open.map(|(id, folded)| (*id, folded.to_block()))
     }
@@ -154,7 +148,7 @@ mod tests {
         for delta in [Delta::text("Let me look."), Delta::tool_call(nameless.with_arguments("{\"a\""))] {
             aggregator.push(delta, &mut chunks).unwrap();
         }
-        let mut fold = ChunkFold::new();
+        let mut fold = ChunkFold::default();
         chunks.iter().for_each(|chunk| fold.push(chunk));
         let open: Vec<_> = fold.open_blocks().collect();
         let mut call = ToolCall::new("call_1_1", "look", "{\"a\"");
@@ -169,7 +163,7 @@ mod tests {
         for delta in [Delta::text("Hm."), Delta::tool_call(ToolCallDelta::start(0, "c1", "look"))] {
             aggregator.push(delta, &mut chunks).unwrap();
         }
-        let mut fold = ChunkFold::new();
+        let mut fold = ChunkFold::default();
         chunks.iter().for_each(|chunk| fold.push(chunk));
         let open: Vec<_> = fold.open_blocks().collect();
         let closed: Vec<_> =

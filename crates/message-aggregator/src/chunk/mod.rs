@@ -90,20 +90,13 @@ impl BlockHead {
 
 /// Data of a tool call known when its block opens.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
+#[allow(clippy::exhaustive_structs, reason = "editors write it")]
 pub struct CallHead {
     /// The name of the tool.
     pub name: Text,
     /// The id of the call, as in its [`ToolCall`](crate::ToolCall). It is generated here if the provider sent none
     /// before the block opened; an id that the provider sends later is not shown.
     pub call_id: Text,
-}
-
-impl CallHead {
-    /// Creates the head of a call of the tool `name`.
-    pub fn new(name: impl Into<Text>, call_id: impl Into<Text>) -> Self {
-        Self { name: name.into(), call_id: call_id.into() }
-    }
 }
 
 impl Chunk {
@@ -284,7 +277,7 @@ impl Chunk {
 
 /// An event of a tool call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[non_exhaustive]
+#[allow(clippy::exhaustive_structs, reason = "the loop writes it")]
 pub struct ToolEvent {
     /// The block of the call.
     pub block: BlockId,
@@ -298,11 +291,6 @@ pub struct ToolEvent {
 }
 
 impl ToolEvent {
-    /// Creates an event of the call in `block`.
-    pub fn new(block: BlockId, call_id: Text, name: Text, kind: ToolEventKind) -> Self {
-        Self { block, call_id, name, kind }
-    }
-
     /// Returns the result of the call, if this event ends it.
     #[must_use]
     pub fn result(&self) -> Option<&ToolResult> {

@@ -266,7 +266,7 @@ impl BlockId {
     pub(crate) const POSITIONS: u32 = 1 << (u32::BITS - PART_BITS);
 
     /// The number of parts of a position.
-    pub const PARTS: u32 = 1 << PART_BITS;
+    pub(crate) const PARTS: u32 = 1 << PART_BITS;
 
     /// Creates the id of the block at `position` of `round`. Positions count from 0; the last one stands for all
     /// beyond it.

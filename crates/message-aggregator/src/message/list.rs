@@ -15,12 +15,6 @@ use crate::{Message, Role};
 pub struct MessageList(Arc<Vec<Message>>);
 
 impl MessageList {
-    /// Creates an empty list.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// Appends a message.
     pub fn push(&mut self, message: Message) {
         Arc::make_mut(&mut self.0).push(message);
@@ -121,7 +115,7 @@ mod tests {
         assert_eq!(messages, [Message::user("a"), Message::assistant("b"), Message::user("c")]);
         assert!(messages.iter().zip(&shared).all(|(owned, shared)| owned.is_same(shared)));
         assert_eq!(shared.into_iter().rev().map(|message| message.text()).collect::<String>(), "cba");
-        assert_eq!(MessageList::new().into_iter().count(), 0);
+        assert_eq!(MessageList::default().into_iter().count(), 0);
     }
 
     #[test]
@@ -131,7 +125,7 @@ mod tests {
         assert_eq!(grown.added_since(&earlier), []);
         grown.push(Message::user("c"));
         assert_eq!(grown.added_since(&earlier), [Message::user("c")]);
-        assert_eq!(grown.added_since(&MessageList::new()).len(), 3);
+        assert_eq!(grown.added_since(&MessageList::default()).len(), 3);
         let mut rebuilt = MessageList::from(vec![Message::system("new")]);
         rebuilt.extend(earlier.iter().cloned());
         assert_eq!(rebuilt.added_since(&earlier), [Message::system("new")]);

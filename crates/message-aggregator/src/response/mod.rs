@@ -88,7 +88,7 @@ impl ChatResponse {
             usage: None,
             response_id: None,
             model: None,
-            transcript: MessageList::new(),
+            transcript: MessageList::default(),
         }))
     }
 

@@ -34,7 +34,9 @@ fn forms() -> Vec<(Value, Chunk)> {
     let result_form = json!({"call_id": "c1", "name": "look", "parts": [{"type": "text", "value": "sunny"}], "is_error": false});
     let delta = |delta| Chunk::Delta { block: id, delta };
     let delta_form = |delta: Value| json!({"type": "delta", "block": "1.0", "delta": delta});
-    let event = |kind| Chunk::Tool(Box::new(ToolEvent::new(id, "c1".into(), "look".into(), kind)));
+    let event = |kind| {
+        Chunk::Tool(Box::new(ToolEvent { block: id, call_id: "c1".into(), name: "look".into(), kind }))
+    };
     let event_form = |event: Value| json!({"type": "tool", "block": "1.0", "call_id": "c1", "name": "look", "event": event});
     let answer = ChatResponse::new(2, Message::assistant("Hi."), FinishReason::Stop);
     let message_form = json!({"role": "assistant", "content": [{"type": "text", "value": "Hi."}]});

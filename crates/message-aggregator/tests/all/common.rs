@@ -75,7 +75,7 @@ impl Run {
     /// Law S4: checks that the blocks of the chunks equal those of the response.
     pub(crate) fn assert_conserved(&self) {
         let blocks = well_formed(&self.chunks);
-        let mut fold = ChunkFold::new();
+        let mut fold = ChunkFold::default();
         self.chunks.iter().for_each(|chunk| fold.push(chunk));
         for (id, block) in self.response.blocks() {
             let Some(folded) = fold.block(id) else {

@@ -35,7 +35,7 @@ proptest! {
     fn readable_state_mid_answer_equals_emitted_chunks(settings in settings(), deltas in deltas()) {
         let mut aggregator = MessageAggregator::with_settings(ROUND, settings);
         let mut chunks = VecDeque::new();
-        let mut fold = ChunkFold::new();
+        let mut fold = ChunkFold::default();
         let mut ended = BTreeSet::new();
         for delta in deltas {
             // It stays readable after an error, and takes more.

@@ -163,7 +163,7 @@ impl OpenText {
         let OpenedCall { name, id, format } = opened;
         let id = id.unwrap_or_default();
         let mut head = BlockHead::new(BlockKind::ToolCall);
-        head.call = Some(Box::new(CallHead::new(name.clone(), id.clone())));
+        head.call = Some(Box::new(CallHead { name: name.clone(), call_id: id.clone() }));
         let mut call = ToolCall::new(id, name, String::new());
         call.complete = false;
         self.open_block(

@@ -172,8 +172,14 @@ fn tool_events(round: &EarlierRound) -> Vec<Chunk> {
                 vec![ToolEventKind::Started { arguments }, ToolEventKind::Finished { result: result.clone() }]
             }
         };
-        let event =
-            |kind| Chunk::Tool(Box::new(ToolEvent::new(block, call.id.clone(), call.name.clone(), kind)));
+        let event = |kind| {
+            Chunk::Tool(Box::new(ToolEvent {
+                block,
+                call_id: call.id.clone(),
+                name: call.name.clone(),
+                kind,
+            }))
+        };
         events.extend(kinds.into_iter().map(event));
     }
     events

@@ -70,7 +70,7 @@ const CHUNKS_PER_CHECK: u32 = 64;
 impl Clock {
     fn new(deadline: Instant) -> Self {
         let time = Box::pin(tokio::time::sleep_until(deadline));
-        Self { time, received: ChunkFold::new(), round: 0, since: 0 }
+        Self { time, received: ChunkFold::default(), round: 0, since: 0 }
     }
 
     fn has_run_out(&mut self) -> bool {

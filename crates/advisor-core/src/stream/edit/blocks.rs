@@ -43,7 +43,7 @@ impl EditedBlocks {
         Self {
             call_ids,
             inside: BTreeMap::new(),
-            shown: ChunkFold::new(),
+            shown: ChunkFold::default(),
             own: BTreeSet::new(),
             calls: BTreeMap::new(),
             open: BTreeMap::new(),
@@ -225,7 +225,9 @@ impl EditedBlocks {
         if head.kind != BlockKind::ToolCall {
             return;
         }
-        let call = head.call.get_or_insert_with(|| Box::new(CallHead::new(ToolCall::UNNAMED, "")));
+        let call = head.call.get_or_insert_with(|| {
+            Box::new(CallHead { name: ToolCall::UNNAMED.into(), call_id: Text::default() })
+        });
         let taken = self.calls.get(&block.round).and_then(|calls| calls.get(&call.call_id));
         if call.call_id.is_empty() || taken.is_some_and(|other| *other != block) {
             let (prefix, round, position, part) =

@@ -250,8 +250,7 @@ impl EditedChunks<'_> {
     /// A call without an id, or with that of another call, gets a new id. Inside the tool loop a complete call
     /// is run like those of the model.
     ///
-    /// One block of the model has room for [`BlockId::PARTS`]` - 1` added blocks after it. One more ends the stream
-    /// with an error of kind [`TooLarge`](ErrorKind::TooLarge).
+    /// One block of the model has room for 65,535 added blocks after it. One more ends the stream with an error of kind [`TooLarge`](ErrorKind::TooLarge).
     pub fn open(&mut self, after: BlockId, head: BlockHead) -> BlockId {
         let Some(block) = self.turn.next_part(after).filter(|_| self.stop.is_none()) else {
             let error = Error::new(ErrorKind::TooLarge, "an editor added too many blocks after one block");
@@ -536,7 +535,7 @@ impl EditedAnswers {
     /// Returns the messages with every answer as emitted. Changed answers that have become empty are left out, and
     /// so are results of removed calls. A call that was added to an answer and never ran has an error result.
     fn edited_messages(&self, messages: &MessageList) -> MessageList {
-        let mut list = MessageList::new();
+        let mut list = MessageList::default();
         let mut messages = messages.iter().peekable();
         while let Some(message) = messages.next() {
             let Some(edited) = self.edited(message).map(ChatResponse::message) else {

@@ -165,7 +165,7 @@ impl Stored {
             (false, true) => not_started(NotStartedReason::Other),
             (false, false) => vec![started, ToolEventKind::Finished { result: result.clone() }],
         };
-        let event = |kind| ToolEvent::new(block, call.id.clone(), call.name.clone(), kind);
+        let event = |kind| ToolEvent { block, call_id: call.id.clone(), name: call.name.clone(), kind };
         self.chunks.extend(kinds.into_iter().map(|kind| Chunk::Tool(Box::new(event(kind)))));
     }
 }

@@ -51,7 +51,7 @@ pub(crate) fn in_short(response: &ChatResponse) -> Vec<String> {
 
 /// Reads a stream to its end, and checks the laws S1, S3 and S4. What was shown is all of the response.
 pub(crate) async fn read(stream: impl Stream<Item = Result<Chunk>> + Unpin, turn: &Arc<Turn>) -> Run {
-    let (mut validator, mut fold, mut chunks) = (StreamValidator::new(), ChunkFold::new(), Vec::new());
+    let (mut validator, mut fold, mut chunks) = (StreamValidator::new(), ChunkFold::default(), Vec::new());
     let mut stream = stream;
     let outcome = loop {
         let next = tokio::time::timeout(LIMIT, stream.next()).await.expect("the stream goes on");

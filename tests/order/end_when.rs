@@ -59,7 +59,7 @@ async fn law_s4_o6_ended_answer_remembers_what_was_shown() {
         assert_eq!(response.text(), "It is ");
         assert_eq!(response.finish.reason, FinishReason::ContentFilter);
         assert_eq!(shown.text(response.round()), "It is ");
-        assert_eq!(shown.close_open(), []);
+        assert_eq!(shown.clone().close_open(), []);
         scene.journal.assert_count("tool look", 1);
         scene.journal.assert_count("model.drop r2", 1);
         let remembered = scene.remembered().await;

@@ -38,7 +38,7 @@ impl Run {
 }
 
 pub(crate) fn fold(chunks: &[Chunk]) -> ChunkFold {
-    let mut fold = ChunkFold::new();
+    let mut fold = ChunkFold::default();
     chunks.iter().for_each(|chunk| fold.push(chunk));
     fold
 }

@@ -83,7 +83,7 @@ fn every_row_of_the_end_table() {
     // After the end marker, only usage counts.
     let usage = "data: {\"choices\":[{\"delta\":{\"content\":\"!\"}}],\"usage\":{\"prompt_tokens\":3}}\n\n";
     let after = [HI, STOP, DONE, "data: null\n\n", ERROR, "data: {broken\n\n", usage, DONE].concat();
-    assert_eq!(completed(&after, End::Done).usage().and_then(|usage| usage.input_tokens), Some(3));
+    assert_eq!(completed(&after, End::Done).usage.and_then(|usage| usage.input_tokens), Some(3));
 }
 
 fn event(delta: &Value) -> String {

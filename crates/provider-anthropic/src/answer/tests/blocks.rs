@@ -289,7 +289,7 @@ fn law_t6_unknown_stop_reason_ends_no_call() {
         ("new_reason", FinishReason::Other("new_reason".into()), false),
     ] {
         let cut = response_to(&[start(), tool(0, "t", "f"), input(0, "{\"a\":1}"), finish(written), end()]);
-        assert_eq!((&cut.finish().reason, !runnable(&cut).is_empty()), (&reason, runs), "{written}");
+        assert_eq!((&cut.finish.reason, !runnable(&cut).is_empty()), (&reason, runs), "{written}");
     }
     let ended = [start(), tool(0, "t", "f"), input(0, "{\"a\":1}"), stop(0), finish("new_reason"), end()];
     assert_eq!(runnable(&response_to(&ended)).len(), 1);

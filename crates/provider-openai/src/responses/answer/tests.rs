@@ -472,7 +472,7 @@ fn whole_answer_may_be_cut_failed_or_unfinished() {
         read(&answer.to_string())
     };
     let cut = whole("incomplete", json!({"incomplete_details": {"reason": "max_output_tokens"}}));
-    assert_eq!(cut.expect("an answer").finish().reason, FinishReason::Length);
+    assert_eq!(cut.expect("an answer").finish.reason, FinishReason::Length);
     let failed = whole("failed", json!({"error": {"code": "server_error", "message": "m"}}));
     assert_eq!(failed.expect_err("a failure").kind(), ErrorKind::Provider { status: None });
     for status in ["queued", "in_progress"] {

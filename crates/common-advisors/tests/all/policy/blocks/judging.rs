@@ -166,7 +166,7 @@ async fn law_s6_denials_are_the_same_without_streaming() {
         let turn = Arc::clone(&request.turn);
         let called = chain.next_call(request).await.unwrap();
         assert_eq!(called.message(), run.response().message());
-        assert_eq!(called.finish(), run.response().finish());
+        assert_eq!(called.finish, run.response().finish);
         assert_eq!(turn.extensions().get::<Denials>().unwrap_or_default(), run.denials());
         let denied: Vec<_> = run.denials().0.iter().map(|denial| denial.tool.clone().unwrap()).collect();
         assert_eq!(denied, names);
@@ -216,16 +216,19 @@ async fn law_s6_policies_keep_id_model_and_usage() {
         for response in [streamed.response(), &chain.next_call(request()).await.unwrap()] {
             let is_plain = response.message() == plain.response().message();
             assert_eq!(is_plain, name == "all allowed", "{name}");
-            let origin = (response.response_id(), response.model());
+            let origin = (response.response_id.as_deref(), response.model.as_deref());
             assert_eq!(origin, (Some("response-1"), Some("model-1")), "{name}");
-            assert_eq!(response.usage(), Some(&Usage::new(12, 34)), "{name}");
+            assert_eq!(response.usage, Some(Usage::new(12, 34)), "{name}");
         }
     }
     // They are known at the end of the model's answer. An answer that ends earlier has none.
     let early = judged(|_| Verdict::EndAnswer(FinishReason::Refusal));
     let early = run(with_origin(), vec![Arc::new(early)]).await;
     let early = early.response();
-    assert_eq!((early.response_id(), early.model(), early.usage()), (None, None, None));
+    assert_eq!(
+        (early.response_id.as_deref(), early.model.as_deref(), early.usage.as_ref()),
+        (None, None, None)
+    );
 }
 
 /// Several calls are judged at a time, and emitted in their order.

@@ -518,7 +518,7 @@ async fn call_open_at_end_of_answer_is_incomplete() {
         let out = read_stream(answer(blocks, FinishReason::ToolCalls).edit_with(stopping)).await;
         let response = out.outcome.unwrap();
         let blocks = response.message().blocks();
-        assert_eq!((&blocks[0], response.finish().reason.clone()), (&signed, FinishReason::Stop));
+        assert_eq!((&blocks[0], response.finish.reason.clone()), (&signed, FinishReason::Stop));
         assert!(!blocks[1].as_tool_call().unwrap().complete, "decided at the end: {at_end}");
     }
 }

@@ -144,7 +144,7 @@ async fn law_o7_model_is_polled_in_its_own_span() {
         answer.wait(polled).text(format!("{at} "))
     });
     let model = ScriptedModel::new([answer.finish(FinishReason::Stop)]);
-    let chain = AdvisorChain::builder(model).build().unwrap();
+    let chain = ChatClient::builder(model).build().unwrap().chain().clone();
     let out: Vec<_> = chain.stream(ChatRequest::new(Message::user("?"))).collect().await;
     assert!(out.iter().all(Result::is_ok));
     let asked = journal.labels();
@@ -176,7 +176,7 @@ impl ChatModel for Named {
 async fn told_by(model: Named, options: ChatOptions) -> BTreeMap<&'static str, String> {
     let spans = Spans::new();
     let installed = spans.install();
-    let chain = AdvisorChain::builder(model).build().unwrap();
+    let chain = ChatClient::builder(model).build().unwrap().chain().clone();
     let request = ChatRequest { options, ..ChatRequest::new(Message::user("canary")) };
     let _: Vec<_> = chain.stream(request).collect().await;
     drop(installed);
@@ -252,7 +252,7 @@ async fn model_call_span_records_time_to_first_chunk_once() {
     let slow =
         |answer: Answer, text: &str| answer.wait(tokio::time::sleep(Duration::from_secs(2))).text(text);
     let answer = slow(slow(Answer::new(), "a"), "b").finish(FinishReason::Stop);
-    let chain = AdvisorChain::builder(ScriptedModel::new([answer])).build().unwrap();
+    let chain = ChatClient::builder(ScriptedModel::new([answer])).build().unwrap().chain().clone();
     let _: Vec<_> = chain.stream(ChatRequest::new(Message::user("?"))).collect().await;
     let told = spans.told("model_call").pop().unwrap();
     let time: f64 = told["gen_ai.response.time_to_first_chunk"].parse().unwrap();

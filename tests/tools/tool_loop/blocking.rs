@@ -120,7 +120,7 @@ async fn late_result_is_discarded() {
         gate.release();
     };
     let (run, ()) = tokio::join!(turn.finish(), test);
-    let lines = transcript_lines(run.response().transcript());
+    let lines = transcript_lines(&run.response().transcript);
     assert_eq!(
         lines[2..],
         ["error c1: stopped: no answer within 5 s; the outcome is unknown", "assistant: Done."]

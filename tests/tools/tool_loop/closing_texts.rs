@@ -30,7 +30,7 @@ async fn turn(builder: ToolCallAdvisorBuilder, answers: Vec<Answer>) -> Vec<Stri
     let advisor = builder.closing_text(german).build().unwrap();
     let run = go(client(&model, advisor).tool(tool("look", "sunny"))).await;
     let messages = match run.outcome.as_ref() {
-        Ok(response) => response.transcript(),
+        Ok(response) => &response.transcript,
         Err(error) => error.history().unwrap(),
     };
     assert_valid(messages);
@@ -105,8 +105,8 @@ async fn law_m1_hidden_limit_leaves_an_assistant_message() {
         let response = run.response();
         assert_eq!(run.text(), "", "{mode:?}");
         assert_eq!((response.text().as_str(), response.blocks().count()), ("", 0), "{mode:?}");
-        assert_eq!(response.finish().reason, FinishReason::Limit(Limit::Rounds(1)));
-        for messages in [response.transcript(), &ledger.transcript()] {
+        assert_eq!(response.finish.reason, FinishReason::Limit(Limit::Rounds(1)));
+        for messages in [&response.transcript, &ledger.transcript()] {
             assert_valid(messages);
             let last = messages.last().unwrap();
             assert_eq!((last.role(), last.text().as_str()), (Role::Assistant, sentence), "{mode:?}");
@@ -145,11 +145,7 @@ async fn law_s6_silently_ended_turn_stays_silent_on_resubmission() {
             let response = run.response();
             assert_eq!((run.text(), response.text()), (String::new(), String::new()), "{memory:?} {mode:?}");
             assert_eq!(response.blocks().count(), 0, "{memory:?} {mode:?}");
-            assert_eq!(
-                response.finish().reason,
-                FinishReason::Limit(Limit::Rounds(1)),
-                "{memory:?} {mode:?}"
-            );
+            assert_eq!(response.finish.reason, FinishReason::Limit(Limit::Rounds(1)), "{memory:?} {mode:?}");
         }
         talking.0.prompt().user("next").conversation("c").call().await.unwrap();
         let sent = &talking.1.prompts()[0].messages;

@@ -106,10 +106,10 @@ async fn steering_hook_decides_about_the_calls() {
         let client = client(&model, hooked(Steering(steer))).tool(look).tool(tool("other", "from another"));
         let run = go(client).await;
         let response = run.response();
-        assert_valid(response.transcript());
-        assert_eq!((model.calls(), &response.finish().reason), (asked, &reason), "{result}");
+        assert_valid(&response.transcript);
+        assert_eq!((model.calls(), &response.finish.reason), (asked, &reason), "{result}");
         assert_eq!(*given.lock().unwrap(), arguments, "{result}");
-        let lines = transcript_lines(response.transcript());
+        let lines = transcript_lines(&response.transcript);
         assert_eq!(lines[1..4], ["assistant: Let me look.", "call c1 look {\"a\":1}", result]);
         assert_eq!(lines.len(), 5, "{lines:?}");
     }
@@ -152,6 +152,6 @@ async fn steering_hook_can_withhold_or_return_calls() {
             "look" => (0, FinishReason::ToolCalls),
             _ => (1, FinishReason::Stop),
         };
-        assert_eq!((given.lock().unwrap().len(), &response.finish().reason), (ran, &reason), "{called}");
+        assert_eq!((given.lock().unwrap().len(), &response.finish.reason), (ran, &reason), "{called}");
     }
 }

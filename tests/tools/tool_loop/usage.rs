@@ -37,7 +37,7 @@ async fn usage_is_summed_over_the_rounds() {
     ] {
         for mode in MODES {
             let run = run(&two_rounds(first, second), mode).await;
-            assert_eq!(run.response().usage(), sum.as_ref(), "{mode:?}");
+            assert_eq!(run.response().usage.as_ref(), sum.as_ref(), "{mode:?}");
             assert_eq!(run.response().text(), "It is sunny.", "{mode:?}");
             let has_own = run.chunks.iter().any(|chunk| matches!(chunk, Chunk::Usage { round: 2, .. }));
             assert!(second.is_some() || !has_own, "{mode:?}: the last round had none");
@@ -62,7 +62,7 @@ async fn usage_in_middle_of_answer() {
     let run = run(&model, ToolCallStreaming::All).await;
     let shown: Vec<_> = run.lines().into_iter().filter(|line| line.starts_with("usage")).collect();
     assert_eq!(shown, ["usage 1 10/20", "usage 2 1/2"]);
-    assert_eq!(run.response().usage(), Some(&Usage::new(11, 22)));
+    assert_eq!(run.response().usage, Some(Usage::new(11, 22)));
     assert_eq!(run.response().text(), "It is sunny.");
 }
 
@@ -76,7 +76,7 @@ async fn each_round_inside_loop_has_own_usage() {
             let seen = Arc::clone(&seen);
             async move {
                 Ok(next.next_stream(request).await?.on_completed(move |response: ChatResponse| async move {
-                    seen.lock().unwrap().push((name, *response.usage().unwrap()));
+                    seen.lock().unwrap().push((name, *response.usage.as_ref().unwrap()));
                     Ok(response)
                 }))
             }

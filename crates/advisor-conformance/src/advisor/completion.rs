@@ -67,9 +67,11 @@ fn check_response(subject: &Subject, inside: &Inside, run: &Run) {
     let is_its_own = subject.declares(Declaration::EditsAnswers) || !subject.asks_once();
     let (input, output) = COUNTED;
     subject.breaks_if(
-        !is_its_own && inside.prompts().len() == 1 && response.usage() != Some(&Usage::new(input, output)),
+        !is_its_own
+            && inside.prompts().len() == 1
+            && response.usage.as_ref() != Some(&Usage::new(input, output)),
         ITS_RESPONSE,
-        || format!("{:?} in place of the tokens that the work counted", response.usage()),
+        || format!("{:?} in place of the tokens that the work counted", response.usage.as_ref()),
     );
 }
 

@@ -141,7 +141,7 @@ impl Encoder for UiMessages {
                 let calls = self.turn.client_calls(response);
                 self.client_calls(&calls, frames);
                 self.finish_step(frames);
-                let ending = Ending::new(&response.finish().reason, !calls.is_empty());
+                let ending = Ending::new(&response.finish.reason, !calls.is_empty());
                 if let Some(data) = ending.incomplete() {
                     frames.data(&Event::DataIncomplete { data });
                 }

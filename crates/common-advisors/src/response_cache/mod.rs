@@ -158,7 +158,7 @@ impl Default for ResponseCache {
 }
 
 fn is_complete(response: &ChatResponse) -> bool {
-    let finish = response.finish();
+    let finish = &response.finish;
     matches!(finish.reason, FinishReason::Stop | FinishReason::ToolCalls) && !finish.inferred
 }
 
@@ -187,7 +187,9 @@ impl StreamAdvisor for ResponseCache {
         Ok(answer.on_completed(move |response| async move {
             if is_complete(&response) {
                 let embedding = embedding.filter(|_| is_for_others(&response));
-                self.lock().keep(Arc::clone(&asked), response.clone().with_usage(None), embedding);
+                let mut kept = response.clone();
+                kept.usage = None;
+                self.lock().keep(Arc::clone(&asked), kept, embedding);
                 self.forget_if_rejected(&turn, asked);
             }
             Ok(response)
@@ -197,7 +199,7 @@ impl StreamAdvisor for ResponseCache {
 
 /// Checks whether an answer may be given to other questions. Calls depend on the words of their question.
 fn is_for_others(response: &ChatResponse) -> bool {
-    response.finish().reason == FinishReason::Stop && response.tool_calls().next().is_none()
+    response.finish.reason == FinishReason::Stop && response.tool_calls().next().is_none()
 }
 
 /// Omits the requests and the answers, which are content.

@@ -2,8 +2,8 @@
 
 use advisor_core::{
     Block, BlockContent, ChatOptions, Citation, ErrorKind, Media, MediaSource, Message, MessageContent,
-    MessageList, Opaque, Part, ProviderData, ResponseFormat, ToolCall, ToolChoice,
-    ToolDefinition, ToolResult,
+    MessageList, Opaque, Part, ProviderData, ResponseFormat, ToolCall, ToolChoice, ToolDefinition,
+    ToolResult,
 };
 use advisor_testkit::DescribedTool;
 use provider_http::names::{IdRule, NameRule, WireNames};
@@ -365,8 +365,7 @@ fn only_tools_that_api_describes_are_sent() {
         (&openai, &[], named("look"), &[], false),
         (&alone, &[], named("look"), &[], false),
     ] {
-        let mut options =
-            ChatOptions { parallel_tool_calls: Some(true), ..ChatOptions::default() };
+        let mut options = ChatOptions { parallel_tool_calls: Some(true), ..ChatOptions::default() };
         options.tool_choice = choice;
         let request = ChatRequest { options, ..ChatRequest::new(vec![Message::user("?")]) };
         let request = request.with_tool(DescribedTool::named("look")).with_tool(DescribedTool::named("read"));

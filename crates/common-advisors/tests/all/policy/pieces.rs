@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use advisor_core::{
-    AdvisorChain, Block, BlockDelta, BlockHead, BlockId, BlockKind, ChatModel, ChatRequest, ChatResponse,
+    Block, BlockDelta, BlockHead, BlockId, BlockKind, ChatClient, ChatModel, ChatRequest, ChatResponse,
     Chunk, ChunkStream, FinishReason, Message, Result, StreamAdvisor, async_trait,
 };
 use futures::{FutureExt, StreamExt};
@@ -47,7 +47,7 @@ pub(crate) fn edited(advisor: impl StreamAdvisor, pieces: &[&str]) -> Shown {
         Ok(chunk)
     });
     let model = Once(Mutex::new(Some(ChunkStream::new(source))));
-    let chain = AdvisorChain::builder(model).advisor(advisor).build().unwrap();
+    let chain = ChatClient::builder(model).advisor(advisor).build().unwrap().chain().clone();
     let opened = chain.next_stream(ChatRequest::new(Message::user("?"))).now_or_never();
     let mut stream = opened.unwrap().unwrap();
     let mut pieces_shown = vec![String::new(); pieces.len()];

@@ -33,7 +33,7 @@ fn read_with(decoder: Decoder, pieces: &[&[u8]]) -> Result<ChatResponse> {
 /// The outcome in a form that can be compared.
 fn told(outcome: &Result<ChatResponse>) -> (Vec<String>, String) {
     let end = match outcome {
-        Ok(response) => format!("{:?} {:?}", response.finish(), response.usage()),
+        Ok(response) => format!("{:?} {:?}", &response.finish, response.usage.as_ref()),
         Err(error) => format!("{:?} {error}", error.kind()),
     };
     (blocks_of(outcome), end)
@@ -158,12 +158,12 @@ fn text_and_calls_keep_their_order_and_usage_arrives() {
     let response = outcome(&events).expect("an answer");
     let expected = ["text: I look.", "add({\"a\":1})", "text: Done."];
     assert_eq!(blocks(&events), expected);
-    assert_eq!(response.finish().reason, FinishReason::ToolCalls);
-    assert_eq!(response.finish().as_written.as_deref(), Some("completed"));
-    let usage = response.usage().expect("counts");
+    assert_eq!(response.finish.reason, FinishReason::ToolCalls);
+    assert_eq!(response.finish.as_written.as_deref(), Some("completed"));
+    let usage = response.usage.as_ref().expect("counts");
     assert_eq!((usage.input_tokens, usage.output_tokens, usage.total_tokens), (Some(7), Some(5), Some(12)));
     assert_eq!((usage.cached_input_tokens, usage.reasoning_tokens), (Some(3), Some(2)));
-    assert_eq!((response.response_id(), response.model()), (Some("resp_1"), Some("m")));
+    assert_eq!((response.response_id.as_deref(), response.model.as_deref()), (Some("resp_1"), Some("m")));
 }
 
 #[test]
@@ -302,7 +302,7 @@ fn server_side_work_is_opaque_and_never_a_call() {
         ];
         assert_eq!(blocks(&events), [format!("opaque: {kind}"), "text: Found.".to_owned()]);
         let response = outcome(&events).expect("an answer");
-        assert_eq!(response.finish().reason, FinishReason::Stop);
+        assert_eq!(response.finish.reason, FinishReason::Stop);
         let (_, first) = response.blocks().next().expect("a block");
         assert!(matches!(first.content(), BlockContent::Opaque(opaque) if opaque.value == item));
     }
@@ -393,9 +393,9 @@ fn incomplete_answer_has_a_reason_that_forbids_calls() {
             incomplete(details, vec![cut]),
         ];
         let response = outcome(&events).expect("an answer");
-        assert_eq!(response.finish().reason, reason);
-        assert_eq!(response.finish().as_written.as_deref(), Some(written));
-        assert!(response.finish().reason.vetoes_calls());
+        assert_eq!(response.finish.reason, reason);
+        assert_eq!(response.finish.as_written.as_deref(), Some(written));
+        assert!(response.finish.reason.vetoes_calls());
         assert_eq!(blocks(&events), ["f({\"a\": …"]);
     }
 }
@@ -415,7 +415,7 @@ fn last_event_without_a_status_counts_by_its_name() {
                 json!({"type": format!("response.{name}"), "response": snapshot}),
             ];
             let response = outcome(&events).expect("an answer");
-            assert_eq!(response.finish().reason, reason, "{name}");
+            assert_eq!(response.finish.reason, reason, "{name}");
             let runs = response.tool_calls().any(|(_, call)| call.complete);
             assert_eq!(runs, reason.leaves_calls_whole(), "{name}");
         }
@@ -499,10 +499,10 @@ fn answer_ends_with_its_last_event_or_is_truncated() {
         assert_eq!(read(&body).expect("an answer").text(), "Hi");
     }
     let inferred = read(&format!("{text}data: [DONE]\n\n")).expect("an answer");
-    assert!(inferred.finish().inferred);
+    assert!(inferred.finish.inferred);
     let cancelled = json!({"type": "response.cancelled", "response": {"status": "cancelled"}});
     let response = outcome(&[added(0, call("0", "f", "")), cancelled]).expect("an answer");
-    assert_eq!(response.finish().reason, FinishReason::Interrupted);
+    assert_eq!(response.finish.reason, FinishReason::Interrupted);
 }
 
 #[test]

@@ -70,7 +70,7 @@ async fn broken_framing_after_the_end_marker_completes() {
         let server = server(Reply::raw(raw.clone())).await;
         let response = call(&model(&server)).await.expect(&raw);
         assert_eq!(response.text(), "Hello there");
-        assert_eq!(response.usage().and_then(|usage| usage.output_tokens), Some(2));
+        assert_eq!(response.usage.and_then(|usage| usage.output_tokens), Some(2));
     }
 }
 

@@ -1,6 +1,6 @@
 //! Replaced words of a stream: split anywhere, earlier words of the list first, never across two blocks.
 
-use advisor_core::{AdvisorChain, BlockContent, BlockKind, ChatRequest, DeltaKind, FinishReason, Message};
+use advisor_core::{BlockContent, BlockKind, ChatClient, ChatRequest, DeltaKind, FinishReason, Message};
 use advisor_testkit::{Answer, ScriptedModel};
 use common_advisors::policy::{LetterCase, ReplaceText};
 use proptest::prelude::*;
@@ -129,7 +129,8 @@ async fn blocks(policy: ReplaceText) -> Vec<BlockContent> {
         .delta(DeltaKind::Refusal("secret".into()).into())
         .text("cret")
         .finish(FinishReason::ToolCalls);
-    let chain = AdvisorChain::builder(ScriptedModel::new([answer])).advisor(policy).build().unwrap();
+    let chain =
+        ChatClient::builder(ScriptedModel::new([answer])).advisor(policy).build().unwrap().chain().clone();
     let response = chain.next_call(ChatRequest::new(Message::user("?"))).await.unwrap();
     response.message().blocks().iter().map(|block| block.content().clone()).collect()
 }

@@ -19,6 +19,5 @@ mod store;
 
 /// The pool crate of [`PostgresVectors::from_pool`], in the version that this crate uses.
 pub use deadpool_postgres;
-pub use schema::Schema;
 pub use setup_error::SetupError;
 pub use store::PostgresVectors;

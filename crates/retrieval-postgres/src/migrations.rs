@@ -4,9 +4,9 @@ use common_advisors::retrieval::VectorError;
 use deadpool_postgres::{Client, Transaction};
 use tokio_postgres::{Error, Row};
 
+use crate::SetupError;
 use crate::failure::{from_statement, reason};
 use crate::schema::Names;
-use crate::{Schema, SetupError};
 
 /// The n-th migration leads to version n. A released migration never changes; a new one follows it.
 const MIGRATIONS: &[&str] = &[include_str!("migrations/1.sql")];
@@ -21,13 +21,13 @@ const OLDEST_EXTENSION: (u32, u32) = (0, 8);
 /// schema is only read, so that a role without the right to create one can use it.
 pub(crate) async fn migrate(
     client: &mut Client,
-    schema: Schema,
+    schema: &str,
     dimensions: usize,
 ) -> Result<Names, SetupError> {
     let transaction = client.transaction().await.map_err(store)?;
     check_encoding(&transaction).await?;
     transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK]).await.map_err(store)?;
-    let names = Names { schema, extension: extension(&transaction).await? };
+    let names = Names { schema: schema.into(), extension: extension(&transaction).await? };
     let found = version(&transaction, &names).await?;
     let known = i32::try_from(MIGRATIONS.len()).unwrap_or(i32::MAX);
     if found > known {

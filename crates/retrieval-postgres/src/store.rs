@@ -12,14 +12,14 @@ use tokio::time::timeout;
 use tokio_postgres::config::SslMode;
 use tokio_postgres::{Config, Error, NoTls, Row};
 
+use crate::SetupError;
 use crate::condition::where_filter;
 use crate::connection::{client, run};
 use crate::failure::{from_pool, from_statement};
 use crate::migrations::migrate;
 use crate::rows::{Columns, document, text_of, without_nul};
-use crate::schema::Names;
+use crate::schema::{Names, check_name};
 use crate::statement::Statement;
-use crate::{Schema, SetupError};
 
 /// A vector store in a PostgreSQL database with the extension `vector`. Clones share the connection pool.
 ///
@@ -103,10 +103,11 @@ impl PostgresVectors {
             .runtime(Runtime::Tokio1)
             .build()
             .map_err(VectorError::unavailable)?;
-        Self::from_pool(pool, Schema::default(), dimensions).await
+        Self::from_pool(pool, "advisor_vectors", dimensions).await
     }
 
-    /// Takes connections from the caller's pool, and prepares the schema in their database.
+    /// Takes connections from the caller's pool, and prepares the schema of this name in their database. Stores in
+    /// different schemas of one database share nothing.
     ///
     /// The extension `vector` is created if it is missing and the role may create it. The pool decides how connections
     /// are made: their number, TLS, timeouts. A role with only read and write access to the table can use a schema that
@@ -114,7 +115,8 @@ impl PostgresVectors {
     /// transaction mode.
     ///
     /// # Errors
-    /// [`SetupError::NoExtension`] and [`SetupError::OldExtension`] if the database does not have pgvector from 0.8 on.
+    /// [`SetupError::SchemaName`] unless the name has 1 to 63 characters of `a-z`, `0-9` and `_`, and starts neither with
+    /// a digit nor with `pg_`. [`SetupError::NoExtension`] and [`SetupError::OldExtension`] if the database does not have pgvector from 0.8 on.
     /// [`SetupError::Dimensions`] if the schema has documents of other dimensions. [`SetupError::Newer`] if a newer
     /// version of this crate prepared the schema. [`SetupError::Store`] if the server cannot be reached or does not
     /// answer within 30 seconds.
@@ -123,18 +125,19 @@ impl PostgresVectors {
     /// ```no_run
     /// use retrieval_postgres::deadpool_postgres::tokio_postgres::NoTls;
     /// use retrieval_postgres::deadpool_postgres::{Manager, Pool};
-    /// use retrieval_postgres::{PostgresVectors, Schema};
+    /// use retrieval_postgres::PostgresVectors;
     ///
     /// # #[tokio::main]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// // A TLS connector in the place of `NoTls`.
     /// let manager = Manager::new("host=db.example user=app dbname=app".parse()?, NoTls);
     /// let pool = Pool::builder(manager).max_size(4).build()?;
-    /// let manuals = PostgresVectors::from_pool(pool, Schema::new("manuals")?, 1_536).await?;
+    /// let manuals = PostgresVectors::from_pool(pool, "manuals", 1_536).await?;
     /// println!("{manuals:?}");
     /// # Ok(()) }
     /// ```
-    pub async fn from_pool(pool: Pool, schema: Schema, dimensions: usize) -> Result<Self, SetupError> {
+    pub async fn from_pool(pool: Pool, schema: &str, dimensions: usize) -> Result<Self, SetupError> {
+        check_name(schema)?;
         if !(1..=MOST_DIMENSIONS).contains(&dimensions) {
             return Err(SetupError::Unstorable { found: dimensions });
         }
@@ -218,9 +221,8 @@ impl PostgresVectors {
         let transaction = client.transaction().await?;
         transaction.batch_execute("SET LOCAL statement_timeout = 0").await?;
         // Of several that find no index, one creates it, and the others wait and find it.
-        let schema = self.names.schema.as_str();
         transaction
-            .execute("SELECT pg_advisory_xact_lock($1, hashtext($2))", &[&INDEX_LOCK, &schema])
+            .execute("SELECT pg_advisory_xact_lock($1, hashtext($2))", &[&INDEX_LOCK, &self.names.schema])
             .await?;
         transaction.batch_execute(&self.names.in_sql(CREATE)).await?;
         transaction.batch_execute(&self.names.in_sql(ANALYZE)).await?;
@@ -358,7 +360,7 @@ impl fmt::Debug for PostgresVectors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let connections = self.pool.status().size;
         f.debug_struct("PostgresVectors")
-            .field("schema", &self.names.schema.as_str())
+            .field("schema", &self.names.schema)
             .field("dimensions", &self.dimensions)
             .field("connections", &connections)
             .finish_non_exhaustive()

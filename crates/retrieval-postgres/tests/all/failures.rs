@@ -19,7 +19,7 @@ const WAITING: &str = "SELECT pid FROM pg_stat_activity \
 async fn waiting(place: &Place) -> i32 {
     let client = place.client().await;
     loop {
-        if let Some(row) = client.query_opt(WAITING, &[&place.schema.as_str()]).await.unwrap() {
+        if let Some(row) = client.query_opt(WAITING, &[&place.schema]).await.unwrap() {
             return row.get(0);
         }
         yield_now().await;
@@ -67,7 +67,7 @@ async fn late_answer_is_an_error_and_server_stops_too() {
     assert_unavailable(&add(&hurried, "b").await);
     // The server ends the statement by its own clock, while the lock is still held.
     let client = place.client().await;
-    while client.query_opt(WAITING, &[&place.schema.as_str()]).await.unwrap().is_some() {
+    while client.query_opt(WAITING, &[&place.schema]).await.unwrap().is_some() {
         yield_now().await;
     }
     holder.batch_execute("COMMIT").await.unwrap();
@@ -115,7 +115,7 @@ async fn failed_statement_leaves_connection_usable() {
 async fn exhausted_pool_is_unavailable() {
     let Some(place) = Place::new() else { return };
     let pool = place.pool(1);
-    let store = PostgresVectors::from_pool(pool.clone(), place.schema.clone(), 3).await.unwrap();
+    let store = PostgresVectors::from_pool(pool.clone(), &place.schema, 3).await.unwrap();
     let held = pool.get().await.unwrap();
     let hurried = store.clone().with_timeout(Duration::ZERO);
     assert_unavailable(&hurried.delete(&all()).await);

@@ -39,7 +39,7 @@ async fn concurrent_requests_create_one_index() {
 #[tokio::test]
 async fn index_of_too_many_dimensions_is_refused() {
     let Some(place) = Place::new() else { return };
-    let store = PostgresVectors::from_pool(place.pool(1), place.schema.clone(), 3_072).await.unwrap();
+    let store = PostgresVectors::from_pool(place.pool(1), &place.schema, 3_072).await.unwrap();
     let refused = store.create_index().await;
     assert!(matches!(refused, Err(SetupError::TooManyForIndex { found: 3_072 })), "{refused:?}");
     place.remove().await;

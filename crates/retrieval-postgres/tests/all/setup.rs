@@ -4,14 +4,14 @@ use std::error::Error;
 use std::time::Duration;
 
 use common_advisors::retrieval::{Filter, VectorStore};
-use retrieval_postgres::{PostgresVectors, Schema, SetupError};
+use retrieval_postgres::{PostgresVectors, SetupError};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::support::{Place, document, found};
 
 async fn opened(place: &Place, dimensions: usize) -> Result<PostgresVectors, SetupError> {
-    PostgresVectors::from_pool(place.pool(1), place.schema.clone(), dimensions).await
+    PostgresVectors::from_pool(place.pool(1), &place.schema, dimensions).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -19,7 +19,8 @@ async fn concurrent_opens_prepare_new_schema_once() {
     let Some(place) = Place::new() else { return };
     let mut opening = JoinSet::new();
     for _ in 0..8 {
-        opening.spawn(PostgresVectors::from_pool(place.pool(1), place.schema.clone(), 3));
+        let (pool, schema) = (place.pool(1), place.schema.clone());
+        opening.spawn(async move { PostgresVectors::from_pool(pool, &schema, 3).await });
     }
     for store in opening.join_all().await {
         store.unwrap();
@@ -32,14 +33,15 @@ async fn concurrent_opens_prepare_new_schema_once() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn concurrent_opens_create_extension_once() {
     let (Some(place), Some(mut other)) = (Place::new(), Place::new()) else { return };
-    let database = place.schema.as_str().to_owned();
+    let database = place.schema.clone();
     let admin = place.client().await;
     admin.batch_execute(&format!("CREATE DATABASE {database} TEMPLATE template0")).await.unwrap();
     let mut opening = JoinSet::new();
     for number in 0..4 {
         other.config.dbname(&database);
-        let schema = Schema::new(&format!("schema_{number}")).unwrap();
-        opening.spawn(PostgresVectors::from_pool(other.pool(1), schema, 3));
+        let pool = other.pool(1);
+        let schema = format!("schema_{number}");
+        opening.spawn(async move { PostgresVectors::from_pool(pool, &schema, 3).await });
     }
     for store in opening.join_all().await {
         store.unwrap();
@@ -59,7 +61,7 @@ async fn concurrent_opens_create_extension_once() {
 #[tokio::test]
 async fn dropped_opening_leaves_no_waiting_connection() {
     let Some(mut place) = Place::new() else { return };
-    let database = place.schema.as_str().to_owned();
+    let database = place.schema.clone();
     let admin = place.client().await;
     admin.batch_execute(&format!("CREATE DATABASE {database} TEMPLATE template0")).await.unwrap();
     place.config.dbname(&database);
@@ -67,7 +69,7 @@ async fn dropped_opening_leaves_no_waiting_connection() {
     holder.query_one("SELECT pg_advisory_lock($1)", &[&0x6164_7669_7665_6374_i64]).await.unwrap();
     let waiting =
         "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'advisory'";
-    let mut opening = Box::pin(PostgresVectors::from_pool(pool.clone(), place.schema.clone(), 3));
+    let mut opening = Box::pin(PostgresVectors::from_pool(pool.clone(), &place.schema, 3));
     tokio::select! {
         opened = &mut opening => panic!("{opened:?}"),
         () = async { while holder.query_opt(waiting, &[]).await.unwrap().is_none() {} } => {}
@@ -82,7 +84,7 @@ async fn dropped_opening_leaves_no_waiting_connection() {
 #[tokio::test]
 async fn database_without_extension_tells_what_to_install() {
     let Some(mut place) = Place::new() else { return };
-    let database = place.schema.as_str().to_owned();
+    let database = place.schema.clone();
     let role = database.replace("test_", "role_");
     let admin = place.client().await;
     admin.batch_execute(&format!("CREATE DATABASE {database} TEMPLATE template0")).await.unwrap();
@@ -98,7 +100,7 @@ async fn database_without_extension_tells_what_to_install() {
 #[tokio::test]
 async fn old_extension_is_refused() {
     let Some(mut place) = Place::new() else { return };
-    let database = place.schema.as_str().to_owned();
+    let database = place.schema.clone();
     let admin = place.client().await;
     admin.batch_execute(&format!("CREATE DATABASE {database} TEMPLATE template0")).await.unwrap();
     place.config.dbname(&database);
@@ -139,7 +141,7 @@ async fn schema_of_other_dimensions_is_refused() {
 async fn role_with_table_rights_only_opens_prepared_schema() {
     let Some(mut place) = Place::new() else { return };
     drop(place.store(1).await);
-    let role = place.schema.as_str().replace("test_", "role_");
+    let role = place.schema.replace("test_", "role_");
     let rights = "CREATE ROLE {role}; GRANT USAGE ON SCHEMA {schema} TO {role}; \
         GRANT SELECT, INSERT, UPDATE, DELETE ON {schema}.documents TO {role}; \
         GRANT SELECT ON {schema}.vector_migrations TO {role}";
@@ -177,7 +179,7 @@ async fn store_and_its_errors_hide_password() {
     let config = place.config.clone();
     place.config.password("hunter2");
     let store = place.store(1).await;
-    assert!(!format!("{store:?}{:?}", Schema::default()).contains("hunter"), "{store:?}");
+    assert!(!format!("{store:?}").contains("hunter"), "{store:?}");
     place.config.dbname("no_such_database");
     let error = opened(&place, 3).await.unwrap_err();
     assert!(format!("{error:?}").contains("3D000"), "{error:?}");

@@ -6,8 +6,8 @@ use std::sync::Once;
 use advisor_conformance::vectors::DIMENSIONS;
 use advisor_core::{Embedding, TurnId};
 use common_advisors::retrieval::{Document, EmbeddedDocument, Filter, VectorStore};
+use retrieval_postgres::PostgresVectors;
 use retrieval_postgres::deadpool_postgres::{Client, Manager, Pool};
-use retrieval_postgres::{PostgresVectors, Schema};
 use tokio_postgres::{Config, NoTls};
 
 /// The address of the server, or nothing where there is none.
@@ -30,7 +30,7 @@ pub(crate) const USE_INDEX: &str = "-c enable_sort=off -c enable_seqscan=off -c 
 /// A schema of one test alone.
 pub(crate) struct Place {
     pub(crate) config: Config,
-    pub(crate) schema: Schema,
+    pub(crate) schema: String,
 }
 
 impl Place {
@@ -38,7 +38,7 @@ impl Place {
     pub(crate) fn new() -> Option<Self> {
         let config = server()?.parse().unwrap();
         let name = format!("test_{}", String::from(TurnId::random()).replace('-', "_"));
-        Some(Self { config, schema: Schema::new(&name).unwrap() })
+        Some(Self { config, schema: name })
     }
 
     pub(crate) fn pool(&self, connections: usize) -> Pool {
@@ -48,7 +48,7 @@ impl Place {
 
     /// A store of three dimensions.
     pub(crate) async fn store(&self, connections: usize) -> PostgresVectors {
-        PostgresVectors::from_pool(self.pool(connections), self.schema.clone(), DIMENSIONS).await.unwrap()
+        PostgresVectors::from_pool(self.pool(connections), &self.schema, DIMENSIONS).await.unwrap()
     }
 
     pub(crate) async fn client(&self) -> Client {
@@ -57,7 +57,7 @@ impl Place {
 
     /// This SQL with the schema's name in it.
     pub(crate) fn sql(&self, sql: &str) -> String {
-        sql.replace("{schema}", self.schema.as_str())
+        sql.replace("{schema}", &self.schema)
     }
 
     /// Runs SQL in the schema, around the store.

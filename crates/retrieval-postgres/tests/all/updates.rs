@@ -81,7 +81,7 @@ async fn refused_documents_write_nothing() {
 #[tokio::test]
 async fn retriever_applies_limit_threshold_and_filter() {
     let Some(place) = Place::new() else { return };
-    let store = PostgresVectors::from_pool(place.pool(2), place.schema.clone(), 256).await.unwrap();
+    let store = PostgresVectors::from_pool(place.pool(2), &place.schema, 256).await.unwrap();
     let model = WordEmbeddings::new();
     let texts = ["The shop opens at nine.", "The shop opens at ten.", "Cats sleep."];
     let documents = texts.iter().zip(["en", "us", "en"]).enumerate();
@@ -131,7 +131,7 @@ async fn concurrent_updates_and_deletions_do_not_fail() {
 async fn other_dimensions_are_refused_before_anything_is_sent() {
     let Some(place) = Place::new() else { return };
     let pool = place.pool(1);
-    let store = PostgresVectors::from_pool(pool.clone(), place.schema.clone(), 3).await.unwrap();
+    let store = PostgresVectors::from_pool(pool.clone(), &place.schema, 3).await.unwrap();
     pool.close();
     let texts: [Text; 1] = ["wide".into()];
     let wide = WordEmbeddings::new().embed_all(&texts).await.unwrap().remove(0);

@@ -60,7 +60,7 @@ fn check_rows(script: &mut Script<'_>) {
         }
         let first = last + 1 + skipped;
         last = first + length - 1;
-        let parent = (skipped > 0).then(|| EntryId::new(first / 2));
+        let parent = (skipped > 0).then(|| EntryId(first / 2));
         segments.push(Segment { first, last, parent });
     }
     let numbers: Vec<u64> = segments.iter().flat_map(|part| part.first..=part.last).collect();

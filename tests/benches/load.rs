@@ -72,7 +72,7 @@ async fn write(store: &impl ConversationStore, entries: u64) -> ConversationKey 
         let batch = Batch::new(BatchKey::new(writer.clone(), number, "written"), part.to_vec());
         version = store.append(&key, version, batch).await.unwrap();
     }
-    assert_eq!(version.as_u64(), entries);
+    assert_eq!(version.0, entries);
     key
 }
 

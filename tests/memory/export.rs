@@ -33,7 +33,7 @@ async fn write(store: &Store, key: &ConversationKey) {
         let entries = kinds.into_iter().map(|kind| NewEntry::new(turn.clone(), kind)).collect();
         let mut batch = Batch::new(BatchKey::new(turn, 0, "all"), entries);
         if number % 40 == 39 {
-            batch = batch.with_parent(EntryId::new(number - 9));
+            batch = batch.with_parent(EntryId(number - 9));
         }
         version = store.append(key, version, batch).await.unwrap();
     }

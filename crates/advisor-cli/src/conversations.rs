@@ -71,7 +71,7 @@ pub(crate) async fn write_out(arguments: ExportArguments, out: &mut impl Write) 
     let store = existing(&arguments.file).await?;
     let key = ConversationKey::in_tenant(&arguments.tenant, &arguments.conversation)?;
     let version = store.load(&key, ReadRange::LastEntries(0)).await;
-    if version.map_err(|error| unread(&arguments.file, error))?.version.as_u64() == 0 {
+    if version.map_err(|error| unread(&arguments.file, error))?.version.0 == 0 {
         let message = format!(
             "{}: there is no conversation `{}`; `advisor conversations` lists the existing ones",
             arguments.file.display(),

@@ -125,7 +125,7 @@ impl TurnPage {
     ) -> Self {
         let is_whole = snapshot.is_whole();
         let mut log = snapshot.entries;
-        let is_newest = log.last().is_some_and(|last| Version::new(last.seq) == snapshot.version);
+        let is_newest = log.last().is_some_and(|last| Version(last.seq) == snapshot.version);
         let last = log.chunk_by(same_turn).next_back().unwrap_or_default();
         let runs = ends_running(last, running, unfinished);
         let stays_open = runs || (is_newest && waits_for_caller(last, &end_of(last, unfinished)));

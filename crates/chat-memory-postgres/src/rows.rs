@@ -48,14 +48,14 @@ pub(crate) fn outcome(
     batch: &Batch,
     entries: &[WrittenEntry<'_>],
 ) -> Result<Version> {
-    let version = Version::new(number(row, "at_version")?);
+    let version = Version(number(row, "at_version")?);
     if column(row, "is_written")? {
         return Ok(version);
     }
     let token: Option<i64> = column(row, "at_fence")?;
     let state = LogState {
         version,
-        token: token.map(|token| FencingToken::new(token.cast_unsigned())),
+        token: token.map(|token| FencingToken(token.cast_unsigned())),
         last_turn: column::<Option<&str>>(row, "at_turn")?.unwrap_or_default().as_bytes(),
         applied: applied(row, entries)?,
     };
@@ -74,8 +74,8 @@ fn applied(row: &Row, entries: &[WrittenEntry<'_>]) -> Result<Option<AppliedBatc
     let bodies: Vec<&str> = column(row, "known_bodies")?;
     let mut standing = turns.iter().zip(&bodies).zip(entries);
     Ok(Some(AppliedBatch {
-        before: Version::new(number(row, "known_first")?.saturating_sub(1)),
-        after: Version::new(number(row, "known_last")?),
+        before: Version(number(row, "known_first")?.saturating_sub(1)),
+        after: Version(number(row, "known_last")?),
         parent: entry_id(row, "known_parent")?,
         same_entries: turns.len() == entries.len()
             && standing.all(|((turn, body), new)| new.matches_row(turn.as_bytes(), body.as_bytes())),
@@ -86,14 +86,14 @@ fn applied(row: &Row, entries: &[WrittenEntry<'_>]) -> Result<Option<AppliedBatc
 /// the entries. Without rows, the conversation does not exist.
 pub(crate) fn snapshot(rows: &[Row], tip: Option<EntryId>) -> Result<Snapshot> {
     let version = rows.first().map_or(Ok(0), |head| number(head, "version"))?;
-    if let Some(id) = tip.filter(|tip| tip.as_u64() > version) {
+    if let Some(id) = tip.filter(|tip| tip.0 > version) {
         return Err(StoreError::NoSuchEntry { id });
     }
     let Some((head, rows)) = rows.split_first() else { return Ok(Snapshot::default()) };
     let entries = entries(rows, segments(head)?)?;
     let (range_from, turn_from) = (number(head, "view_from")?, number(head, "turn_from")?);
     let open_from = column::<bool>(head, "open")?.then_some(turn_from);
-    Ok(Snapshot::from_read(Version::new(version), entries, range_from, open_from))
+    Ok(Snapshot::from_read(Version(version), entries, range_from, open_from))
 }
 
 /// Builds the entries after one number up to another from the rows of one statement.
@@ -133,7 +133,7 @@ pub(crate) fn number(row: &Row, name: &str) -> Result<u64> {
 
 fn entry_id(row: &Row, name: &str) -> Result<Option<EntryId>> {
     let id = column::<Option<i64>>(row, name)?.map(u64::try_from).transpose();
-    Ok(id.map_err(StoreError::outcome_unknown)?.map(EntryId::new))
+    Ok(id.map_err(StoreError::outcome_unknown)?.map(EntryId))
 }
 
 /// Returns the segments that a head lists.
@@ -142,7 +142,7 @@ fn segments(head: &Row) -> Result<Vec<Segment>> {
     let (firsts, lasts, parents) = (numbers("firsts")?, numbers("lasts")?, numbers("parents")?);
     let unsigned = |number: Option<i64>| number.and_then(|number| u64::try_from(number).ok());
     let segments = firsts.into_iter().zip(lasts).zip(parents).filter_map(|((first, last), parent)| {
-        let (first, last, parent) = (unsigned(first)?, unsigned(last)?, unsigned(parent).map(EntryId::new));
+        let (first, last, parent) = (unsigned(first)?, unsigned(last)?, unsigned(parent).map(EntryId));
         Some(Segment { first, last, parent })
     });
     Ok(segments.collect())

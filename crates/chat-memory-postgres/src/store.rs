@@ -113,7 +113,7 @@ impl ConversationStore for PostgresStore {
     }
 
     async fn read(&self, key: &ConversationKey, after: EntryId, limit: usize) -> Result<Vec<Entry>> {
-        let after = i64::try_from(after.as_u64()).unwrap_or(i64::MAX);
+        let after = i64::try_from(after.0).unwrap_or(i64::MAX);
         let last = after.saturating_add(clipped(limit));
         let parameters: &Parameters<'_> = &[&key.tenant(), &key.conversation(), &after, &last];
         let rows = self.run(READ, parameters).await;
@@ -130,13 +130,13 @@ impl ConversationStore for PostgresStore {
         if step.len() > LONGEST_STEP {
             return Err(StoreError::TooLarge);
         }
-        let token = batch.token.map(|token| i64::try_from(token.as_u64())).transpose();
+        let token = batch.token.map(|token| i64::try_from(token.0)).transpose();
         let token = token.map_err(|_| StoreError::Unsupported { what: "a fencing token above 2^63 - 1" })?;
         let entries = batch.written(LARGEST_BATCH)?;
         let columns = Columns::from_entries(&entries);
         // No conversation reaches `i64::MAX`, so an expected version beyond the column's range conflicts in any
         // case.
-        let at = i64::try_from(expected.as_u64()).unwrap_or(i64::MAX);
+        let at = i64::try_from(expected.0).unwrap_or(i64::MAX);
         let parameters: &Parameters<'_> = &[
             &key.tenant(),
             &key.conversation(),
@@ -149,7 +149,7 @@ impl ConversationStore for PostgresStore {
             &columns.bodies,
             &columns.opens,
             &columns.begins,
-            &batch.parent.map(|parent| i64::try_from(parent.as_u64()).unwrap_or(i64::MAX)),
+            &batch.parent.map(|parent| i64::try_from(parent.0).unwrap_or(i64::MAX)),
             &batch.last_turn.as_ref().map(TurnId::as_str),
         ];
         let rows = self.run(APPEND, parameters).await?;
@@ -202,7 +202,7 @@ impl Leases for PostgresStore {
             )
             .await?;
         let answer = rows.first().ok_or_else(|| StoreError::outcome_unknown("the server answers nothing"))?;
-        let token = FencingToken::new(number(answer, "at_fence")?);
+        let token = FencingToken(number(answer, "at_fence")?);
         if column::<&str>(answer, "outcome")? == "given" {
             return Ok(token);
         }
@@ -220,7 +220,7 @@ impl Leases for PostgresStore {
 
 /// Converts a token for comparison in the server. A token beyond the server's range was never issued.
 fn known(token: FencingToken) -> i64 {
-    i64::try_from(token.as_u64()).unwrap_or(-1)
+    i64::try_from(token.0).unwrap_or(-1)
 }
 
 fn micros(ttl: Duration) -> i64 {
@@ -240,7 +240,7 @@ impl PostgresStore {
             ReadRange::LastEntries(count) => (Some(clipped(count)), None),
             ReadRange::LastTurns(count) => (None, Some(clipped(count))),
         };
-        let to = tip.map(|tip| i64::try_from(tip.as_u64()).unwrap_or(i64::MAX));
+        let to = tip.map(|tip| i64::try_from(tip.0).unwrap_or(i64::MAX));
         let parameters: &Parameters<'_> = &[&key.tenant(), &key.conversation(), &to, &entries, &turns];
         let rows = self.run(LOAD, parameters).await;
         rows.and_then(|rows| snapshot(&rows, tip)).map_err(from_reading)

@@ -4,39 +4,24 @@ use advisor_core::ConversationKey;
 use conversation_store::{ListOrder, Page, Result};
 use futures::{StreamExt, TryStreamExt, stream};
 
-use crate::RedisServer;
-use crate::failure::{from_reading, lasting};
-use crate::replies::{number, texts};
+use crate::RedisStore;
+use crate::failure::lasting;
 
 /// The maximum number of candidates that are read at once, and of concurrent checks of them.
 const CANDIDATES: usize = 256;
 
-/// The index on this server.
-pub(crate) struct Index<'a> {
-    pub(crate) server: &'a RedisServer,
-}
-
-impl Index<'_> {
+impl RedisStore {
     /// Adds a conversation to the index and returns its mark. It is not listed before it exists.
     pub(crate) async fn mark(&self, key: &ConversationKey) -> Result<u64> {
         let mut script = self.server.scripts.mark.key(self.server.prefix.index(key.tenant()));
         // A mark without a conversation only costs lists some work, so a failure here counts as nothing written.
-        self.server
-            .run(script.arg(key.conversation()))
-            .await
-            .and_then(|mark| number(&mark))
-            .map_err(from_reading)
+        self.server.ask(script.arg(key.conversation())).await
     }
 
     /// Returns the mark of a conversation, if it has one.
     pub(crate) async fn marked(&self, key: &ConversationKey) -> Result<Option<u64>> {
         let mut script = self.server.scripts.marked.key(self.server.prefix.index(key.tenant()));
-        let mark = self
-            .server
-            .run(script.arg(key.conversation()))
-            .await
-            .and_then(|mark| number(&mark))
-            .map_err(from_reading)?;
+        let mark = self.server.ask(script.arg(key.conversation())).await?;
         Ok((mark > 0).then_some(mark))
     }
 
@@ -47,7 +32,7 @@ impl Index<'_> {
     }
 
     /// Lists the conversations of a page that exist.
-    pub(crate) async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>> {
+    pub(crate) async fn listed(&self, page: &Page) -> Result<Vec<ConversationKey>> {
         let mut listed = Vec::new();
         let Some(after) = page.start() else { return Ok(listed) };
         let mut after = after.to_owned();
@@ -74,14 +59,14 @@ impl Index<'_> {
         };
         let mut script = self.server.scripts.list.key(self.server.prefix.index(tenant));
         let script = script.arg(after).arg(wanted).arg(order);
-        let found = self.server.run(script).await.and_then(texts).map_err(from_reading)?;
+        let found: Vec<String> = self.server.ask(script).await?;
         let key = |conversation: String| ConversationKey::in_tenant(tenant, &conversation).map_err(lasting);
         found.into_iter().map(key).collect()
     }
 
     async fn if_present(&self, key: ConversationKey) -> Result<Option<ConversationKey>> {
         let script = self.server.scripts.exists.key(self.server.prefix.conversation(&key));
-        let there = self.server.run(&script).await.and_then(|there| number(&there)).map_err(from_reading)?;
-        Ok((there == 1).then_some(key))
+        let there: bool = self.server.ask(&script).await?;
+        Ok(there.then_some(key))
     }
 }

@@ -1,12 +1,13 @@
 //! The replies of the scripts.
 
+use std::collections::HashMap;
 use std::vec::IntoIter;
 
 use conversation_store::{
     Admission, AppliedBatch, Batch, BranchIndex, Entry, EntryId, FencingToken, LogReader, LogState, Result,
     Segment, Snapshot, StoreError, Version, WrittenEntry, admit,
 };
-use redis::Value;
+use redis::{FromRedisValue, Value, from_redis_value};
 
 use crate::failure::lasting;
 
@@ -23,12 +24,15 @@ struct Standing {
     body: Vec<u8>,
 }
 
+/// An element of a stream: its id, and its fields by their names.
+type Element = (String, HashMap<Vec<u8>, Vec<u8>>);
+
 impl Reply {
     /// Parses a reply. Failures that every script may report become errors.
     pub(crate) fn from_value(value: Value) -> Result<Self> {
-        let mut rest = list(value)?.into_iter();
-        let word = text(rest.next().unwrap_or_default())?;
-        match word.as_str() {
+        let mut reply = Self { word: String::new(), rest: read::<Vec<Value>>(value)?.into_iter() };
+        reply.word = reply.next()?;
+        match reply.word.as_str() {
             "newer" => Err(lasting("a newer version of this crate wrote the conversation; update the crate")),
             "damaged" => Err(StoreError::Corrupt {
                 seq: None,
@@ -38,20 +42,13 @@ impl Reply {
                         .into(),
                 ),
             }),
-            _ => Ok(Self { word, rest }),
+            _ => Ok(reply),
         }
     }
 
-    pub(crate) fn number(&mut self) -> Result<u64> {
-        number(&self.value())
-    }
-
-    pub(crate) fn text(&mut self) -> Result<String> {
-        text(self.value())
-    }
-
-    fn value(&mut self) -> Value {
-        self.rest.next().unwrap_or_default()
+    /// Returns the next value.
+    pub(crate) fn next<T: FromRedisValue>(&mut self) -> Result<T> {
+        self.rest.next().ok_or_else(unexpected).and_then(read)
     }
 
     /// Returns the result of an append; `None` if the conversation needs a new mark.
@@ -62,20 +59,16 @@ impl Reply {
         entries: &[WrittenEntry<'_>],
     ) -> Result<Option<Version>> {
         match self.word.as_str() {
-            "written" => return Ok(Some(Version::new(self.number()?))),
+            "written" => return Ok(Some(Version(self.next()?))),
             "unmarked" => return Ok(None),
             "refused" => {}
             _ => return Err(unexpected()),
         }
-        let version = Version::new(self.number()?);
-        let (token, last_turn) = (self.text()?, bytes(self.value())?);
+        let version = Version(self.next()?);
+        let (token, last_turn): (String, Vec<u8>) = (self.next()?, self.next()?);
         let token = (!token.is_empty()).then(|| token.parse().map_err(|_| unexpected())).transpose()?;
-        let state = LogState {
-            version,
-            token: token.map(FencingToken::new),
-            last_turn: &last_turn,
-            applied: applied(self.value(), entries)?,
-        };
+        let applied = applied(self.next()?, entries)?;
+        let state = LogState { version, token: token.map(FencingToken), last_turn: &last_turn, applied };
         match admit(&state, expected, batch)? {
             Admission::Done(version) => Ok(Some(version)),
             Admission::Write => Err(lasting("the server did not write a batch that it had to write")),
@@ -90,132 +83,90 @@ impl Reply {
             ("found", _) => {}
             _ => return Err(unexpected()),
         }
-        let version = Version::new(self.number()?);
-        let (open, turn_from, range_from) = (self.text()?, self.number()?, self.number()?);
-        let segments = list(self.value())?.into_iter().map(segment).collect::<Result<Vec<_>, _>>()?;
-        let entries = entries(self.value(), segments)?;
+        let version = Version(self.next()?);
+        let (open, turn_from, range_from): (String, _, _) = (self.next()?, self.next()?, self.next()?);
+        let segments = self.next::<Vec<_>>()?.into_iter().map(segment).collect::<Result<_>>()?;
+        let entries = entries(self.next()?, segments)?;
         Ok(Snapshot::from_read(version, entries, range_from, (open == "1").then_some(turn_from)))
     }
 
     /// Builds the entries after `after`.
     pub(crate) fn range(mut self, after: u64) -> Result<Vec<Entry>> {
         let Some(last) = self.found()? else { return Ok(Vec::new()) };
-        let forks = forks(self.value())?;
-        entries(self.value(), forks.range(after, last))
+        let segments = self.forks()?.range(after, last);
+        entries(self.next()?, segments)
     }
 
     /// Returns the last entries of all branches.
     pub(crate) fn tips(mut self) -> Result<Vec<EntryId>> {
         let Some(version) = self.found()? else { return Ok(Vec::new()) };
-        Ok(forks(self.value())?.tips(version))
+        Ok(self.forks()?.tips(version))
     }
 
     /// Returns the number in the reply if the conversation exists.
     fn found(&mut self) -> Result<Option<u64>> {
         match self.word.as_str() {
             "none" => Ok(None),
-            "found" => self.number().map(Some),
+            "found" => self.next().map(Some),
             _ => Err(unexpected()),
         }
+    }
+
+    fn forks(&mut self) -> Result<BranchIndex> {
+        let forks: Vec<(u64, u64)> = self.next()?;
+        Ok(forks.into_iter().map(|(first, parent)| (first, EntryId(parent))).collect())
     }
 }
 
 impl Standing {
-    /// Parses an element of a stream: its id, then names and values of its fields.
-    fn from_value(value: Value) -> Result<Self> {
-        let mut parts = list(value)?.into_iter();
-        let id = text(parts.next().unwrap_or_default())?;
+    fn new((id, mut fields): Element) -> Result<Self> {
         let seq = id.strip_suffix("-0").and_then(|seq| seq.parse().ok()).ok_or_else(unexpected)?;
-        let mut standing = Self { seq, turn: Vec::new(), body: Vec::new() };
-        let mut fields = list(parts.next().unwrap_or_default())?.into_iter();
-        while let (Some(name), Some(value)) = (fields.next(), fields.next()) {
-            match bytes(name)?.as_slice() {
-                b"turn" => standing.turn = bytes(value)?,
-                b"body" => standing.body = bytes(value)?,
-                _ => {}
-            }
-        }
-        Ok(standing)
+        let mut field = |name: &[u8]| fields.remove(name).unwrap_or_default();
+        Ok(Self { seq, turn: field(b"turn"), body: field(b"body") })
     }
 }
 
 /// Returns the batch that was applied under the name of the new one, compared with its entries.
-fn applied(value: Value, entries: &[WrittenEntry<'_>]) -> Result<Option<AppliedBatch>> {
-    let mut known = list(value)?.into_iter();
-    let Some(first) = known.next() else { return Ok(None) };
-    let mut next = || known.next().unwrap_or_default();
-    let (first, last, parent) = (number(&first)?, number(&next())?, entry_id(next())?);
-    let standing = list(next())?.into_iter().map(Standing::from_value).collect::<Result<Vec<_>, _>>()?;
+fn applied(known: Vec<Value>, entries: &[WrittenEntry<'_>]) -> Result<Option<AppliedBatch>> {
+    if known.is_empty() {
+        return Ok(None);
+    }
+    let (first, last, parent, standing): (u64, _, String, Vec<Element>) = read(Value::Array(known))?;
+    let standing = standing.into_iter().map(Standing::new).collect::<Result<Vec<_>>>()?;
     let mut pairs = standing.iter().zip(entries);
     Ok(Some(AppliedBatch {
-        before: Version::new(first.saturating_sub(1)),
-        after: Version::new(last),
-        parent,
+        before: Version(first.saturating_sub(1)),
+        after: Version(last),
+        parent: entry_id(&parent)?,
         same_entries: standing.len() == entries.len()
             && pairs.all(|(old, new)| new.matches_row(&old.turn, &old.body)),
     }))
 }
 
 /// Builds the entries of these segments from a script's reply.
-fn entries(value: Value, segments: Vec<Segment>) -> Result<Vec<Entry>> {
+fn entries(elements: Vec<Element>, segments: Vec<Segment>) -> Result<Vec<Entry>> {
     let mut log = LogReader::new(segments);
-    for standing in list(value)?.into_iter().map(Standing::from_value) {
+    for standing in elements.into_iter().map(Standing::new) {
         let Standing { seq, turn, body } = standing?;
         log.row(seq, &turn, &body)?;
     }
     log.finish()
 }
 
-fn segment(value: Value) -> Result<Segment> {
-    let mut parts = list(value)?.into_iter();
-    let mut next = || parts.next().unwrap_or_default();
-    Ok(Segment { first: number(&next())?, last: number(&next())?, parent: entry_id(next())? })
-}
-
-fn forks(value: Value) -> Result<BranchIndex> {
-    let fork = |value| match list(value)?.as_slice() {
-        [first, parent] => Ok((number(first)?, EntryId::new(number(parent)?))),
-        _ => Err(unexpected()),
-    };
-    list(value)?.into_iter().map(fork).collect()
+fn segment((first, last, parent): (u64, u64, String)) -> Result<Segment> {
+    Ok(Segment { first, last, parent: entry_id(&parent)? })
 }
 
 /// Parses an id that is written as text; an empty text is none.
-fn entry_id(value: Value) -> Result<Option<EntryId>> {
-    match text(value)?.as_str() {
+fn entry_id(text: &str) -> Result<Option<EntryId>> {
+    match text {
         "" => Ok(None),
-        id => id.parse().map(EntryId::new).map(Some).map_err(|_| unexpected()),
+        id => id.parse().map(EntryId).map(Some).map_err(|_| unexpected()),
     }
 }
 
-/// Returns the texts of a list.
-pub(crate) fn texts(value: Value) -> Result<Vec<String>> {
-    list(value)?.into_iter().map(text).collect()
-}
-
-pub(crate) fn number(value: &Value) -> Result<u64> {
-    match value {
-        Value::Int(number) => u64::try_from(*number).map_err(|_| unexpected()),
-        _ => Err(unexpected()),
-    }
-}
-
-fn text(value: Value) -> Result<String> {
-    String::from_utf8(bytes(value)?).map_err(|_| unexpected())
-}
-
-fn bytes(value: Value) -> Result<Vec<u8>> {
-    match value {
-        Value::BulkString(bytes) => Ok(bytes),
-        _ => Err(unexpected()),
-    }
-}
-
-fn list(value: Value) -> Result<Vec<Value>> {
-    match value {
-        Value::Array(values) => Ok(values),
-        _ => Err(unexpected()),
-    }
+pub(crate) fn read<T: FromRedisValue>(value: Value) -> Result<T> {
+    from_redis_value(value).map_err(|_| unexpected())
 }
 
 fn unexpected() -> StoreError {

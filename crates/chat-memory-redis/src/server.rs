@@ -11,8 +11,8 @@ use advisor_core::{ConversationKey, async_trait};
 use conversation_store::{Result, StoreError};
 use redis::aio::{ConnectionLike, MultiplexedConnection};
 use redis::{
-    AsyncConnectionConfig, Client, ProtocolVersion, PushInfo, PushKind, RedisError, RedisResult, Script,
-    ScriptInvocation, Value,
+    AsyncConnectionConfig, Client, FromRedisValue, ProtocolVersion, PushInfo, PushKind, RedisError,
+    RedisResult, Script, ScriptInvocation, Value,
 };
 use scopeguard::{ScopeGuard, guard};
 use tokio::sync::Mutex;
@@ -22,7 +22,7 @@ use crate::failure::{
     SetupError, before_sending, ends_connection, from_reading, from_repeated_script, from_script, lasting,
 };
 use crate::prefix::Prefix;
-use crate::replies::number;
+use crate::replies::read;
 
 /// The default timeout of getting a connection and of getting an answer, each.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -115,17 +115,20 @@ impl RedisServer {
         self.link.run(script, self.timeout).await
     }
 
+    /// Runs a script whose writes, if any, need not be known.
+    pub(crate) async fn ask<T: FromRedisValue>(&self, script: &ScriptInvocation<'_>) -> Result<T> {
+        self.run(script).await.and_then(read).map_err(from_reading)
+    }
+
     async fn over(link: impl Link, prefix: &str) -> Result<Self, SetupError> {
         let (prefix, scripts) = (Prefix::new(prefix)?, Arc::new(Scripts::new()));
         let server = Self { link: Arc::new(link), prefix, scripts, timeout: TIMEOUT };
         // The probe only checks that scripts can be run.
         let probe = server.scripts.exists.key(server.prefix.probe());
-        let absent = server.run(&probe).await.and_then(|absent| number(&absent)).map_err(from_reading)?;
-        if absent == 0 {
-            Ok(server)
-        } else {
-            Err(lasting("a key of the prefix is used by something else").into())
+        if server.ask(&probe).await? {
+            return Err(lasting("a key of the prefix is used by something else").into());
         }
+        Ok(server)
     }
 }
 

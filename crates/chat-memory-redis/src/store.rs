@@ -11,7 +11,6 @@ use conversation_store::{
 use redis::Value;
 
 use crate::failure::{after_writing, from_reading, lasting};
-use crate::index::Index;
 use crate::replies::Reply;
 use crate::{RedisServer, SetupError};
 
@@ -33,7 +32,7 @@ use crate::{RedisServer, SetupError};
 /// - [`StoreError::TooLarge`] for a batch beyond 64 MiB, or for a step in its key of more than 1,024 bytes.
 #[derive(Clone)]
 pub struct RedisStore {
-    server: RedisServer,
+    pub(crate) server: RedisServer,
 }
 
 /// The maximum length in bytes of the step in a batch's key, which is kept as long as the conversation.
@@ -56,7 +55,7 @@ impl ConversationStore for RedisStore {
     }
 
     async fn read(&self, key: &ConversationKey, after: EntryId, limit: usize) -> Result<Vec<Entry>> {
-        let after = after.as_u64().min(EXACT);
+        let after = after.0.min(EXACT);
         let mut script = self.server.scripts.read.key(self.server.prefix.conversation(key));
         let last = after.saturating_add(clipped(limit)).min(EXACT);
         let answer = self.server.run(script.arg(after).arg(last)).await;
@@ -72,13 +71,13 @@ impl ConversationStore for RedisStore {
         if batch.key.step.len() > LONGEST_STEP {
             return Err(StoreError::TooLarge);
         }
-        if batch.token.is_some_and(|token| token.as_u64() > EXACT) {
+        if batch.token.is_some_and(|token| token.0 > EXACT) {
             return Err(StoreError::Unsupported { what: "a fencing token above 2^53 - 1" });
         }
         let entries = batch.written(LARGEST_BATCH)?;
         for _ in 0..ATTEMPTS {
             // A conversation must be in the index before its first append creates it.
-            let mark = if may_begin(expected, &batch) { self.index().mark(key).await? } else { 0 };
+            let mark = if may_begin(expected, &batch) { self.mark(key).await? } else { 0 };
             let answer = self.append_once(key, expected, &batch, &entries, mark).await?;
             if let Some(version) = Reply::from_value(answer)?.outcome(expected, &batch, &entries)? {
                 return Ok(version);
@@ -88,17 +87,17 @@ impl ConversationStore for RedisStore {
     }
 
     async fn delete(&self, key: &ConversationKey) -> Result {
-        let mark = self.index().marked(key).await?;
+        let mark = self.marked(key).await?;
         let mut script = self.server.scripts.delete.key(self.server.prefix.conversation(key));
         self.server.run(script.arg(mark.map(|mark| mark.to_string()).unwrap_or_default())).await?;
         match mark {
-            Some(mark) => self.index().unmark(key, mark).await.map_err(after_writing),
+            Some(mark) => self.unmark(key, mark).await.map_err(after_writing),
             None => Ok(()),
         }
     }
 
     async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>> {
-        self.index().list(page).await
+        self.listed(page).await
     }
 
     fn leases(&self) -> Option<&dyn Leases> {
@@ -107,10 +106,6 @@ impl ConversationStore for RedisStore {
 }
 
 impl RedisStore {
-    fn index(&self) -> Index<'_> {
-        Index { server: &self.server }
-    }
-
     /// Reads a range of the branch that ends with `tip`, or of the one that was written last.
     async fn load_to(
         &self,
@@ -123,7 +118,7 @@ impl RedisStore {
             ReadRange::LastEntries(count) => ("entries", clipped(count)),
             ReadRange::LastTurns(count) => ("turns", clipped(count)),
         };
-        let to = tip.map(|tip| tip.as_u64().min(EXACT).to_string()).unwrap_or_default();
+        let to = tip.map(|tip| tip.0.min(EXACT).to_string()).unwrap_or_default();
         let mut script = self.server.scripts.load.key(self.server.prefix.conversation(key));
         let answer = self.server.run(script.arg(unit).arg(count).arg(to)).await;
         answer.and_then(Reply::from_value).and_then(|reply| reply.snapshot(tip)).map_err(from_reading)
@@ -137,11 +132,11 @@ impl RedisStore {
         entries: &[WrittenEntry<'_>],
         mark: u64,
     ) -> Result<Value> {
-        let token = batch.token.map(|token| token.as_u64().to_string()).unwrap_or_default();
+        let token = batch.token.map(|token| token.0.to_string()).unwrap_or_default();
         let mut script = self.server.scripts.append.key(self.server.prefix.conversation(key));
         // No conversation reaches the highest version, so an expected version beyond it conflicts in any case.
-        let script = script.arg(expected.as_u64().min(EXACT)).arg(name(batch)).arg(token).arg(mark);
-        let parent = batch.parent.map(|parent| parent.as_u64().min(EXACT).to_string());
+        let script = script.arg(expected.0.min(EXACT)).arg(name(batch)).arg(token).arg(mark);
+        let parent = batch.parent.map(|parent| parent.0.min(EXACT).to_string());
         script.arg(parent.unwrap_or_default());
         script.arg(batch.last_turn.as_ref().map_or("", |turn| turn.as_str()));
         for entry in entries {
@@ -214,10 +209,10 @@ impl Leases for RedisStore {
         let script = script.arg(turn.as_str()).arg(micros(ttl)).arg(takeover_from).arg(u8::from(waits));
         let mut reply = self.server.run(script).await.and_then(Reply::from_value)?;
         if reply.word != "held" {
-            return reply.number().map(FencingToken::new);
+            return reply.next().map(FencingToken);
         }
-        let turn = TurnId::new(&reply.text()?).map_err(lasting)?;
-        let (token, remaining) = (FencingToken::new(reply.number()?), Duration::from_micros(reply.number()?));
+        let turn = TurnId::new(&reply.next::<String>()?).map_err(lasting)?;
+        let (token, remaining) = (FencingToken(reply.next()?), Duration::from_micros(reply.next()?));
         Err(StoreError::Locked { turn, token, remaining })
     }
 
@@ -230,7 +225,7 @@ impl Leases for RedisStore {
 
 /// Converts a token for comparison in the script. A token above `EXACT` was never issued.
 fn known(token: FencingToken) -> String {
-    if token.as_u64() > EXACT { "-1".into() } else { token.as_u64().to_string() }
+    if token.0 > EXACT { "-1".into() } else { token.0.to_string() }
 }
 
 fn micros(ttl: Duration) -> u64 {

@@ -30,8 +30,8 @@ pub(crate) fn append(
         None => Log::token_of_deleted(&transaction, key)?,
     };
     let state = LogState {
-        version: Version::new(found.as_ref().map_or(0, |log| log.version)),
-        token: token.map(FencingToken::new),
+        version: Version(found.as_ref().map_or(0, |log| log.version)),
+        token: token.map(FencingToken),
         last_turn: found.as_ref().map_or(&[], |log| &log.last.turn),
         applied: match &found {
             Some(log) => log.applied(&transaction, &batch.key, &entries)?,
@@ -64,8 +64,8 @@ impl Log {
     ) -> Result<Option<AppliedBatch>> {
         let Some((before, after)) = self.batch(transaction, key)? else { return Ok(None) };
         Ok(Some(AppliedBatch {
-            before: Version::new(before),
-            after: Version::new(after),
+            before: Version(before),
+            after: Version(after),
             parent: self.fork(transaction, before)?,
             same_entries: self.holds(transaction, before, after, entries)?,
         }))
@@ -125,7 +125,7 @@ impl Log {
                 return Err(unlike().into());
             }
         }
-        if (log.id, log.version) == (self.id, version.as_u64()) { Ok(()) } else { Err(unlike().into()) }
+        if (log.id, log.version) == (self.id, version.0) { Ok(()) } else { Err(unlike().into()) }
     }
 
     /// Returns the parent of the entry after `before`, if a branch starts there.
@@ -142,8 +142,8 @@ impl Log {
         batch: &Batch,
         entries: &[WrittenEntry<'_>],
     ) -> Result<Version> {
-        let version = Version::new(self.version).after(entries.len()).as_u64();
-        let last = self.write_entries(transaction, batch.fork_at(Version::new(self.version)), entries)?;
+        let version = Version(self.version).after(entries.len()).0;
+        let last = self.write_entries(transaction, batch.fork_at(Version(self.version)), entries)?;
         let last = last.as_ref().unwrap_or(&self.last);
         transaction
             .prepare_cached(
@@ -155,7 +155,7 @@ impl Log {
                 let key = (turn.as_str(), round, step.as_str());
                 statement.execute(params![self.id, key.0, key.1, key.2, self.version, version])
             })?;
-        let token = batch.token.map(|token| token.as_u64()).or(self.token).map(u64::cast_signed);
+        let token = batch.token.map(|token| token.0).or(self.token).map(u64::cast_signed);
         transaction
             .prepare_cached(
                 "UPDATE conversations SET version = ?2, fence = ?3, turn = CAST(?4 AS TEXT), turn_from = ?5, open = ?6
@@ -164,7 +164,7 @@ impl Log {
             .and_then(|mut statement| {
                 statement.execute(params![self.id, version, token, last.turn, last.turn_from, last.open])
             })?;
-        Ok(Version::new(version))
+        Ok(Version(version))
     }
 
     /// Writes entries, the first of them after `parent` if one is given. Returns the place of the last one.
@@ -200,8 +200,8 @@ impl Log {
     fn fork_point(&self, transaction: &Transaction<'_>, first: u64, parent: EntryId) -> Result<Place> {
         transaction
             .prepare_cached("INSERT INTO forks (conversation, first, parent) VALUES (?1, ?2, ?3)")
-            .and_then(|mut statement| statement.execute(params![self.id, first, parent.as_u64()]))?;
-        Ok(self.place(transaction, parent.as_u64())?.unwrap_or(Place::BEGINNING))
+            .and_then(|mut statement| statement.execute(params![self.id, first, parent.0]))?;
+        Ok(self.place(transaction, parent.0)?.unwrap_or(Place::BEGINNING))
     }
 }
 

@@ -19,17 +19,17 @@ pub(crate) fn load(
     let transaction = connection.transaction()?;
     let log = Log::find(&transaction, key)?;
     let version = log.as_ref().map_or(0, |log| log.version);
-    if let Some(id) = tip.filter(|tip| tip.as_u64() > version) {
+    if let Some(id) = tip.filter(|tip| tip.0 > version) {
         return Err(StoreError::NoSuchEntry { id }.into());
     }
     let Some(log) = log else { return Ok(Snapshot::default()) };
-    let tip = tip.map_or(version, EntryId::as_u64);
+    let tip = tip.map_or(version, |tip| tip.0);
     let place = log.place(&transaction, tip)?;
     let open_from = place.filter(|place| place.open).map(|place| place.turn_from);
     let range_from = log.range_from(&transaction, range, tip)?;
     let from = open_from.map_or(range_from, |open_from| open_from.min(range_from));
     let entries = log.entries(&transaction, log.path(&transaction, from, tip)?)?;
-    Ok(Snapshot::from_read(Version::new(version), entries, range_from, open_from))
+    Ok(Snapshot::from_read(Version(version), entries, range_from, open_from))
 }
 
 /// Reads up to `limit` entries after `after`, of all branches.
@@ -41,7 +41,7 @@ pub(crate) fn read(
 ) -> Result<Vec<Entry>> {
     let transaction = connection.transaction()?;
     let Some(log) = Log::find(&transaction, key)? else { return Ok(Vec::new()) };
-    let after = after.as_u64();
+    let after = after.0;
     let last = after.saturating_add(u64::try_from(limit).unwrap_or(u64::MAX)).min(log.version);
     if last <= after {
         return Ok(Vec::new());
@@ -75,7 +75,7 @@ impl Log {
         loop {
             let segment = self.segment(connection, last)?;
             let before = last.saturating_add(1).saturating_sub(segment.first);
-            match segment.parent.map(EntryId::as_u64) {
+            match segment.parent.map(|parent| parent.0) {
                 Some(parent) if before < left && parent > 0 => (left, last) = (left - before, parent),
                 _ => return Ok(last.saturating_add(1).saturating_sub(left).max(segment.first)),
             }

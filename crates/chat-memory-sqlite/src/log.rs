@@ -165,7 +165,7 @@ impl Log {
         )?;
         let fork = statement.query_row(params![self.id, last], |row| Ok((row.get(0)?, row.get(1)?)));
         let fork: Option<(u64, u64)> = fork.optional()?;
-        let (first, parent) = fork.map_or((1, None), |(first, parent)| (first, Some(EntryId::new(parent))));
+        let (first, parent) = fork.map_or((1, None), |(first, parent)| (first, Some(EntryId(parent))));
         Ok(Segment { first, last, parent })
     }
 
@@ -176,7 +176,7 @@ impl Log {
         while last >= from.max(1) {
             let mut segment = self.segment(connection, last)?;
             // The table ensures that a parent precedes its child.
-            last = segment.parent.map_or(0, EntryId::as_u64);
+            last = segment.parent.map_or(0, |parent| parent.0);
             if segment.first < from {
                 (segment.first, segment.parent) = (from, None);
             }
@@ -192,7 +192,7 @@ impl Log {
             "SELECT first, parent FROM forks WHERE conversation = ?1 AND first > ?2 AND first <= ?3",
         )?;
         let rows = statement
-            .query_map(params![self.id, after, last], |row| Ok((row.get(0)?, EntryId::new(row.get(1)?))))?;
+            .query_map(params![self.id, after, last], |row| Ok((row.get(0)?, EntryId(row.get(1)?))))?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
@@ -209,7 +209,7 @@ impl Log {
             if let Some(place) = place.optional()? {
                 return Ok(Some(place));
             }
-            last = segment.parent.map_or(0, EntryId::as_u64);
+            last = segment.parent.map_or(0, |parent| parent.0);
         }
         Ok(None)
     }
@@ -227,7 +227,7 @@ impl Log {
             first = place.turn_from;
             let segment = self.segment(connection, first)?;
             last = match segment.parent {
-                Some(parent) if segment.first == first => parent.as_u64(),
+                Some(parent) if segment.first == first => parent.0,
                 _ => first.saturating_sub(1),
             };
         }

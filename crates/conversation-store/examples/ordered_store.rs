@@ -77,7 +77,7 @@ fn forks(map: &Map, key: &ConversationKey, after: u64, last: u64) -> BranchIndex
     let range = numbered(b'f', key, after.saturating_add(1))..=numbered(b'f', key, last);
     let number = |bytes: &[u8]| bytes.last_chunk().map(|number| u64::from_be_bytes(*number));
     let forks = map.range(range).filter_map(|(name, parent)| Some((number(name)?, number(parent)?)));
-    forks.map(|(first, parent)| (first, EntryId::new(parent))).collect()
+    forks.map(|(first, parent)| (first, EntryId(parent))).collect()
 }
 
 /// Reads the entries of these segments. A row that cannot be read becomes a damaged entry in its place.
@@ -110,9 +110,9 @@ fn applied(
         // A damaged row does not make it another batch.
         same_entries &= row.is_none_or(|row| new.matches_row(row.turn.as_bytes(), row.body.as_bytes()));
     }
-    let path = forks(map, key, before, first).path(EntryId::new(first));
+    let path = forks(map, key, before, first).path(EntryId(first));
     let parent = path.last().filter(|part| part.first == first).and_then(|part| part.parent);
-    Ok(Some(AppliedBatch { before: Version::new(before), after: Version::new(after), parent, same_entries }))
+    Ok(Some(AppliedBatch { before: Version(before), after: Version(after), parent, same_entries }))
 }
 
 impl OrderedStore {
@@ -129,8 +129,8 @@ impl ConversationStore for OrderedStore {
         let map = &mut *self.map();
         let head: Head = read(map, &name(b'c', key))?.unwrap_or_default();
         let state = LogState {
-            version: Version::new(head.version),
-            token: head.token.map(FencingToken::new),
+            version: Version(head.version),
+            token: head.token.map(FencingToken),
             last_turn: head.last_turn.as_bytes(),
             applied: applied(map, key, &batch.key, &entries)?,
         };
@@ -141,16 +141,16 @@ impl ConversationStore for OrderedStore {
         let after = expected.after(entries.len());
         if let Some(parent) = batch.fork_at(expected) {
             let fork = numbered(b'f', key, head.version.saturating_add(1));
-            map.insert(fork, parent.as_u64().to_be_bytes().to_vec());
+            map.insert(fork, parent.0.to_be_bytes().to_vec());
         }
         for (seq, entry) in (head.version.saturating_add(1)..).zip(&entries) {
             let row = Row { turn: entry.turn.into(), body: entry.body.clone() };
             write(map, numbered(b'e', key, seq), &row)?;
         }
-        write(map, batch_name(key, &batch.key), &(head.version, after.as_u64()))?;
+        write(map, batch_name(key, &batch.key), &(head.version, after.0))?;
         let head = Head {
-            version: after.as_u64(),
-            token: batch.token.map(FencingToken::as_u64).or(head.token),
+            version: after.0,
+            token: batch.token.map(|token| token.0).or(head.token),
             last_turn: entries.last().map_or(head.last_turn, |last| last.turn.into()),
         };
         write(map, name(b'c', key), &head)?;
@@ -169,7 +169,7 @@ impl ConversationStore for OrderedStore {
     async fn read(&self, key: &ConversationKey, after: EntryId, limit: usize) -> Result<Vec<Entry>> {
         let map = self.map();
         let head: Head = read(&map, &name(b'c', key))?.unwrap_or_default();
-        let after = after.as_u64();
+        let after = after.0;
         let last = after.saturating_add(u64::try_from(limit).unwrap_or(u64::MAX)).min(head.version);
         if last <= after {
             return Ok(Vec::new());

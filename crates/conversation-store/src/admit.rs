@@ -66,7 +66,7 @@ pub enum Admission {
 /// let batch = Batch::new(BatchKey::new(turn, 0, "input"), vec![said]);
 /// assert_eq!(admit(&LogState::default(), Version::EMPTY, &batch)?, Admission::Write);
 ///
-/// let later = LogState { version: Version::new(2), ..LogState::default() };
+/// let later = LogState { version: Version(2), ..LogState::default() };
 /// assert!(matches!(admit(&later, Version::EMPTY, &batch), Err(StoreError::Conflict { .. })));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -90,7 +90,7 @@ pub fn admit(log: &LogState<'_>, expected: Version, batch: &Batch) -> Result<Adm
     if batch.last_turn.as_ref().is_some_and(|turn| turn.as_str().as_bytes() != log.last_turn) {
         return Err(StoreError::Gone);
     }
-    if let Some(id) = batch.parent.filter(|parent| parent.as_u64() > log.version.as_u64()) {
+    if let Some(id) = batch.parent.filter(|parent| parent.0 > log.version.0) {
         return Err(StoreError::NoSuchEntry { id });
     }
     Ok(if batch.entries.is_empty() { Admission::Done(log.version) } else { Admission::Write })
@@ -125,24 +125,24 @@ mod tests {
     #[test]
     fn law_m3_reasons_to_refuse_a_batch_have_one_order() {
         let at = |version, applied| LogState {
-            version: Version::new(version),
-            token: Some(FencingToken::new(5)),
+            version: Version(version),
+            token: Some(FencingToken(5)),
             last_turn: b"t",
             applied,
         };
         let applied = |same_entries| {
-            Some(AppliedBatch { before: Version::new(1), after: Version::new(2), parent: None, same_entries })
+            Some(AppliedBatch { before: Version(1), after: Version(2), parent: None, same_entries })
         };
-        let wrong_parent = batch(1).with_parent(EntryId::new(9));
+        let wrong_parent = batch(1).with_parent(EntryId(9));
         let wrong_turn = wrong_parent.clone().with_last_turn(turn("u"));
-        let old_token = wrong_turn.clone().with_token(FencingToken::new(4));
+        let old_token = wrong_turn.clone().with_token(FencingToken(4));
         let table: [(&str, LogState<'_>, u64, Batch, &str); 13] = [
             ("other content under the key", at(3, applied(false)), 7, old_token.clone(), "Err(KeyReused)"),
             (
                 "the key is known",
                 at(3, applied(true)),
                 7,
-                batch(1).with_token(FencingToken::new(4)),
+                batch(1).with_token(FencingToken(4)),
                 "Ok(Done(Version(2)))",
             ),
             ("old token, wrong version", at(3, None), 7, old_token.clone(), "Err(Fenced)"),
@@ -162,17 +162,14 @@ mod tests {
                 "wrong parent of the first entry",
                 at(0, None),
                 0,
-                batch(1).with_parent(EntryId::new(1)),
+                batch(1).with_parent(EntryId(1)),
                 "Err(NoSuchEntry { id: EntryId(1) })",
             ),
             (
                 "nothing",
                 at(3, None),
                 3,
-                batch(1)
-                    .with_last_turn(turn("t"))
-                    .with_parent(EntryId::new(3))
-                    .with_token(FencingToken::new(5)),
+                batch(1).with_last_turn(turn("t")).with_parent(EntryId(3)).with_token(FencingToken(5)),
                 "Ok(Write)",
             ),
             (
@@ -182,38 +179,32 @@ mod tests {
                 batch(1).with_parent(EntryId::BEGINNING),
                 "Ok(Write)",
             ),
-            (
-                "an empty batch",
-                at(3, None),
-                3,
-                batch(0).with_token(FencingToken::new(6)),
-                "Ok(Done(Version(3)))",
-            ),
+            ("an empty batch", at(3, None), 3, batch(0).with_token(FencingToken(6)), "Ok(Done(Version(3)))"),
         ];
         for (what, log, expected, batch, outcome) in table {
-            assert_eq!(format!("{:?}", admit(&log, Version::new(expected), &batch)), outcome, "{what}");
+            assert_eq!(format!("{:?}", admit(&log, Version(expected), &batch)), outcome, "{what}");
         }
     }
 
     #[test]
     fn law_m3_a_batch_is_known_by_entries_number_and_parent() {
         let applied = AppliedBatch {
-            before: Version::new(4),
-            after: Version::new(6),
-            parent: Some(EntryId::new(1)),
+            before: Version(4),
+            after: Version(6),
+            parent: Some(EntryId(1)),
             same_entries: true,
         };
-        let log = LogState { version: Version::new(9), applied: Some(applied), ..LogState::default() };
+        let log = LogState { version: Version(9), applied: Some(applied), ..LogState::default() };
         let is_known = |batch: &Batch| admit(&log, Version::EMPTY, batch).is_ok();
-        let parent = |id| batch(2).with_parent(EntryId::new(id));
+        let parent = |id| batch(2).with_parent(EntryId(id));
         assert!(is_known(&parent(1)));
         assert!(!is_known(&parent(2)) && !is_known(&batch(2)), "its parent is another one");
-        assert!(!is_known(&batch(1).with_parent(EntryId::new(1))) && !is_known(&batch(0)), "it is shorter");
+        assert!(!is_known(&batch(1).with_parent(EntryId(1))) && !is_known(&batch(0)), "it is shorter");
         let unlike = LogState { applied: Some(AppliedBatch { same_entries: false, ..applied }), ..log };
         assert!(admit(&unlike, Version::EMPTY, &parent(1)).is_err());
         // The entry before its first one is no other parent.
         let straight = LogState { applied: Some(AppliedBatch { parent: None, ..applied }), ..log };
-        for parent in [None, Some(EntryId::new(4))] {
+        for parent in [None, Some(EntryId(4))] {
             assert!(admit(&straight, Version::EMPTY, &batch(2).with_parent(parent)).is_ok(), "{parent:?}");
         }
     }

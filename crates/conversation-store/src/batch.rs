@@ -75,7 +75,7 @@ impl Batch {
     /// implementations.
     #[must_use]
     pub fn fork_at(&self, version: Version) -> Option<EntryId> {
-        self.parent.filter(|parent| parent.as_u64() != version.as_u64() && !self.entries.is_empty())
+        self.parent.filter(|parent| parent.0 != version.0 && !self.entries.is_empty())
     }
 
     /// Checks that any store can read every entry back.

@@ -16,10 +16,10 @@ use crate::EntryId;
 /// use conversation_store::{EntryId, BranchIndex};
 ///
 /// // Entries 1 to 4, then 5 and 6 behind entry 2.
-/// let forks = BranchIndex::from_iter([(5, EntryId::new(2))]);
-/// let path: Vec<_> = forks.path(EntryId::new(6)).iter().map(|part| (part.first, part.last)).collect();
+/// let forks = BranchIndex::from_iter([(5, EntryId(2))]);
+/// let path: Vec<_> = forks.path(EntryId(6)).iter().map(|part| (part.first, part.last)).collect();
 /// assert_eq!(path, [(1, 2), (5, 6)]);
-/// assert_eq!(forks.tips(6), [EntryId::new(4), EntryId::new(6)]);
+/// assert_eq!(forks.tips(6), [EntryId(4), EntryId(6)]);
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BranchIndex(BTreeMap<u64, EntryId>);
@@ -41,13 +41,13 @@ impl BranchIndex {
     #[must_use]
     pub fn path(&self, tip: EntryId) -> Vec<Segment> {
         let mut path = Vec::new();
-        let mut last = tip.as_u64();
+        let mut last = tip.0;
         while last > 0 {
             let fork = self.0.range(..=last).next_back();
             let (first, parent) = fork.map_or((1, None), |(first, parent)| (*first, Some(*parent)));
             path.push(Segment { first, last, parent });
             // Damaged data may name a parent that is not lower; clamping it ends the loop.
-            last = parent.map_or(0, |parent| parent.as_u64().min(first.saturating_sub(1)));
+            last = parent.map_or(0, |parent| parent.0.min(first.saturating_sub(1)));
         }
         path.reverse();
         path
@@ -56,9 +56,9 @@ impl BranchIndex {
     /// Returns the last entries of all branches in ascending order. `last` is the number of the log's last entry.
     #[must_use]
     pub fn tips(&self, last: u64) -> Vec<EntryId> {
-        let followed: BTreeSet<_> = self.0.values().map(|parent| parent.as_u64()).collect();
+        let followed: BTreeSet<_> = self.0.values().map(|parent| parent.0).collect();
         let ends = self.0.keys().map(|first| first.saturating_sub(1)).filter(|end| !followed.contains(end));
-        ends.chain([last]).filter(|end| *end > 0).map(EntryId::new).collect()
+        ends.chain([last]).filter(|end| *end > 0).map(EntryId).collect()
     }
 
     /// Returns the entries after `after` up to `last` in log order, of all branches.
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     fn forks(forks: &[(u64, u64)]) -> BranchIndex {
-        forks.iter().map(|(first, parent)| (*first, EntryId::new(*parent))).collect()
+        forks.iter().map(|(first, parent)| (*first, EntryId(*parent))).collect()
     }
 
     fn numbers(segments: &[Segment]) -> Vec<u64> {
@@ -120,18 +120,18 @@ mod tests {
             (7, &[7]),
             (9, &[7, 8, 9]),
         ] {
-            assert_eq!(numbers(&forks.path(EntryId::new(tip))), path, "to {tip}");
+            assert_eq!(numbers(&forks.path(EntryId(tip))), path, "to {tip}");
         }
-        let tips: Vec<_> = forks.tips(8).into_iter().map(EntryId::as_u64).collect();
+        let tips: Vec<_> = forks.tips(8).into_iter().map(|tip| tip.0).collect();
         assert_eq!(tips, [3, 5, 6, 8]);
         // Continuing from the last entry of a branch adds no new branch.
-        assert_eq!(self::forks(&[(4, 1), (6, 3)]).tips(6), [5, 6].map(EntryId::new));
+        assert_eq!(self::forks(&[(4, 1), (6, 3)]).tips(6), [5, 6].map(EntryId));
         assert_eq!(BranchIndex::default().tips(0), []);
     }
 
     #[test]
     fn a_path_through_damaged_forks_ends() {
-        assert_eq!(numbers(&forks(&[(4, 9), (2, 2)]).path(EntryId::new(5))), [1, 2, 3, 4, 5]);
+        assert_eq!(numbers(&forks(&[(4, 9), (2, 2)]).path(EntryId(5))), [1, 2, 3, 4, 5]);
     }
 
     #[test]
@@ -140,8 +140,8 @@ mod tests {
         let range = forks.range(1, 7);
         assert_eq!(numbers(&range), [2, 3, 4, 5, 6, 7]);
         assert_eq!(range[0].parent, None);
-        assert_eq!(range[1].parent, Some(EntryId::new(1)));
-        assert_eq!(forks.range(3, 4)[0].parent, Some(EntryId::new(1)));
+        assert_eq!(range[1].parent, Some(EntryId(1)));
+        assert_eq!(forks.range(3, 4)[0].parent, Some(EntryId(1)));
         assert_eq!(forks.range(7, 7), []);
     }
 }

@@ -80,7 +80,7 @@ impl Entry {
     /// Returns the entry it follows on its branch. That is always an earlier one, even if damaged data name another.
     #[must_use]
     pub fn follows(&self) -> EntryId {
-        let before = EntryId::new(self.seq.saturating_sub(1));
+        let before = EntryId(self.seq.saturating_sub(1));
         self.parent.map_or(before, |parent| parent.min(before))
     }
 }
@@ -171,58 +171,18 @@ impl EntryKind {
     }
 }
 
-/// Declares a type of numbers.
-macro_rules! number {
-    ($(#[$meta:meta])* $name:ident, $(#[$new:meta])* new, $(#[$get:meta])* as_u64) => {
-        $(#[$meta])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-        #[serde(transparent)]
-        pub struct $name(u64);
+/// The version of a conversation: the sequence number of its last entry, 0 if it has none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+pub struct Version(pub u64);
 
-        impl $name {
-            $(#[$new])*
-            #[must_use]
-            pub fn new(number: u64) -> Self {
-                Self(number)
-            }
+/// The sequence number of an entry in its conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct EntryId(pub u64);
 
-            $(#[$get])*
-            #[must_use]
-            pub fn as_u64(self) -> u64 {
-                self.0
-            }
-        }
-    };
-}
-
-number! {
-    /// The version of a conversation: the sequence number of its last entry, 0 if it has none.
-    #[derive(Default)]
-    Version,
-    /// Creates the version whose last entry has this sequence number.
-    new,
-    /// Returns the sequence number of the last entry.
-    as_u64
-}
-
-number! {
-    /// The sequence number of an entry in its conversation.
-    EntryId,
-    /// Creates the id of the entry with this sequence number.
-    new,
-    /// Returns the sequence number.
-    as_u64
-}
-
-number! {
-    /// The number of a lease. It grows with every holder of a conversation, so that a previous holder can be
-    /// distinguished from its successor.
-    FencingToken,
-    /// Creates the token with this number.
-    new,
-    /// Returns the number.
-    as_u64
-}
+/// The number of a lease. It grows with every holder of a conversation, so that a previous holder can be
+/// distinguished from its successor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct FencingToken(pub u64);
 
 impl Version {
     /// The version of a conversation without entries.
@@ -261,8 +221,8 @@ mod tests {
         let follows = |seq, parent: Option<u64>| {
             let turn = TurnId::new("t").unwrap();
             let kind = EntryKind::Corrupt(Vec::new());
-            let entry = Entry { parent: parent.map(EntryId::new), ..Entry::new(seq, turn, kind) };
-            entry.follows().as_u64()
+            let entry = Entry { parent: parent.map(EntryId), ..Entry::new(seq, turn, kind) };
+            entry.follows().0
         };
         assert_eq!(follows(5, None), 4);
         assert_eq!(follows(5, Some(2)), 2);

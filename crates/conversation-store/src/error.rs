@@ -119,7 +119,7 @@ impl From<StoreError> for Error {
     fn from(error: StoreError) -> Self {
         let (kind, message) = match &error {
             StoreError::Conflict { current } => (
-                ErrorKind::StoreConflict { current: current.as_u64() },
+                ErrorKind::StoreConflict { current: current.0 },
                 "another writer changed the conversation meanwhile; begin the turn again",
             ),
             StoreError::Fenced => (ErrorKind::Fenced, "another turn holds the conversation by now"),
@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn each_store_error_maps_to_actionable_kind() {
         let kind = |error: StoreError| Error::from(error).kind();
-        let conflict = StoreError::Conflict { current: Version::new(4) };
+        let conflict = StoreError::Conflict { current: Version(4) };
         assert_eq!(kind(conflict), ErrorKind::StoreConflict { current: 4 });
         assert_eq!(kind(StoreError::Gone), ErrorKind::Store);
         assert_eq!(kind(StoreError::Corrupt { seq: Some(2), source: None }), ErrorKind::Store);

@@ -74,13 +74,13 @@ impl ConversationStore for InMemoryStore {
     }
 
     async fn read(&self, key: &ConversationKey, after: EntryId, limit: usize) -> Result<Vec<Entry>> {
-        let from = usize::try_from(after.as_u64()).unwrap_or(usize::MAX);
+        let from = usize::try_from(after.0).unwrap_or(usize::MAX);
         let page = |log: &Log| log.entries.iter().skip(from).take(limit).cloned().collect();
         Ok(self.logs.get(key).map(|log| page(&log)).unwrap_or_default())
     }
 
     async fn branches(&self, key: &ConversationKey) -> Result<Vec<EntryId>> {
-        Ok(self.logs.get(key).map(|log| log.forks.tips(log.tip().as_u64())).unwrap_or_default())
+        Ok(self.logs.get(key).map(|log| log.forks.tips(log.tip().0)).unwrap_or_default())
     }
 
     async fn append(&self, key: &ConversationKey, expected: Version, batch: Batch) -> Result<Version> {
@@ -131,7 +131,7 @@ impl Leases for InMemoryStore {
     ) -> Result<FencingToken> {
         self.within(key, |log| {
             log.may_hold(turn, takeover_from, waits)?;
-            let token = FencingToken::new(log.token.map_or(1, |last| last.as_u64().saturating_add(1)));
+            let token = FencingToken(log.token.map_or(1, |last| last.0.saturating_add(1)));
             (log.token, log.held) = (Some(token), Some(Held { turn: turn.clone(), until: after(ttl) }));
             Ok(token)
         })
@@ -186,7 +186,7 @@ impl Log {
 
     /// Returns the last entry.
     fn tip(&self) -> EntryId {
-        EntryId::new(self.version().as_u64())
+        EntryId(self.version().0)
     }
 
     fn snapshot(&self, tip: EntryId, range: ReadRange) -> Snapshot {
@@ -205,7 +205,7 @@ impl Log {
         }
         self.token = batch.token.or(self.token);
         let (from, current) = (self.entries.len(), self.version());
-        let first = current.as_u64().saturating_add(1);
+        let first = current.0.saturating_add(1);
         if let Some(parent) = batch.fork_at(current) {
             self.forks.insert(first, parent);
         }
@@ -252,7 +252,7 @@ impl Log {
             self.waiting.wait(turn, now);
         }
         // A turn waits only where a lease was issued.
-        let token = self.token.unwrap_or(FencingToken::new(0));
+        let token = self.token.unwrap_or(FencingToken(0));
         Err(StoreError::Locked { turn: by, token, remaining: until.saturating_duration_since(now) })
     }
 }
@@ -313,7 +313,7 @@ mod tests {
         store.append(&key, Version::EMPTY, batch.clone()).await.unwrap();
         store.delete(&key).await.unwrap();
         assert!(store.logs.is_empty());
-        store.append(&key, Version::new(1), batch).await.unwrap_err();
+        store.append(&key, Version(1), batch).await.unwrap_err();
         assert!(store.logs.is_empty(), "nor of a refused one");
     }
 

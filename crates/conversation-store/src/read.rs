@@ -37,7 +37,7 @@ impl Snapshot {
     /// For stores that hold logs in memory, and for comparing other stores with.
     #[must_use]
     pub fn from_log(log: &[Entry], range: ReadRange) -> Self {
-        Self::from_branch(log, EntryId::new(log.last().map_or(0, |entry| entry.seq)), range)
+        Self::from_branch(log, EntryId(log.last().map_or(0, |entry| entry.seq)), range)
     }
 
     /// Returns the snapshot of the branch that ends with `tip`.
@@ -71,7 +71,7 @@ impl Snapshot {
         };
         Self {
             entries,
-            version: Version::new(log.last().map_or(0, |entry| entry.seq)),
+            version: Version(log.last().map_or(0, |entry| entry.seq)),
             open_turn: run.filter(|_| is_open).map(|mut run| forwards(&mut run)),
         }
     }
@@ -187,7 +187,7 @@ mod tests {
         assert_eq!(seqs(ReadRange::LastEntries(99)), [1, 2, 3, 4, 5, 6, 7]);
         assert_eq!(seqs(ReadRange::LastTurns(2)), [3, 4, 5, 6, 7]);
         assert_eq!(seqs(ReadRange::LastTurns(0)), Vec::<u64>::new());
-        assert_eq!(Snapshot::from_log(&log, ReadRange::LastEntries(0)).version, Version::new(7));
+        assert_eq!(Snapshot::from_log(&log, ReadRange::LastEntries(0)).version, Version(7));
         assert_eq!(Snapshot::from_log(&[], ReadRange::All), Snapshot::default());
     }
 
@@ -195,10 +195,10 @@ mod tests {
     fn branch_view_follows_its_path() {
         let mut log = log(&[("a", &["1", "end"]), ("b", &["2", "end"]), ("b", &["end"]), ("c", &["3"])]);
         // Entry 5 ends turn `b` after its first entry; `c` follows.
-        log[4].parent = Some(EntryId::new(3));
+        log[4].parent = Some(EntryId(3));
         let seqs = |tip, range| {
-            let read = Snapshot::from_branch(&log, EntryId::new(tip), range);
-            assert_eq!(read.version, Version::new(6));
+            let read = Snapshot::from_branch(&log, EntryId(tip), range);
+            assert_eq!(read.version, Version(6));
             read.entries.iter().map(|entry| entry.seq).collect::<Vec<_>>()
         };
         assert_eq!(seqs(6, ReadRange::All), [1, 2, 3, 5, 6]);
@@ -206,12 +206,12 @@ mod tests {
         assert_eq!(seqs(6, ReadRange::LastTurns(2)), [3, 5, 6]);
         assert_eq!(seqs(4, ReadRange::LastTurns(1)), [3, 4]);
         assert_eq!(seqs(0, ReadRange::All), Vec::<u64>::new());
-        let open = |tip| Snapshot::from_branch(&log, EntryId::new(tip), ReadRange::LastEntries(0)).open_turn;
+        let open = |tip| Snapshot::from_branch(&log, EntryId(tip), ReadRange::LastEntries(0)).open_turn;
         assert_eq!((open(4), open(5)), (None, None));
         assert_eq!(open(3).unwrap().len(), 1);
         assert_eq!(
             Snapshot::from_log(&log, ReadRange::All),
-            Snapshot::from_branch(&log, EntryId::new(6), ReadRange::All)
+            Snapshot::from_branch(&log, EntryId(6), ReadRange::All)
         );
     }
 

@@ -322,13 +322,13 @@ mod tests {
 
     #[test]
     fn segment_parent_belongs_to_its_first_entry() {
-        let segments = vec![segment(1, 2, None), segment(5, 6, Some(EntryId::new(2)))];
+        let segments = vec![segment(1, 2, None), segment(5, 6, Some(EntryId(2)))];
         let mut log = LogReader::new(segments);
         for seq in [1, 2, 5, 6] {
             log.row(seq, b"t", SHORT).unwrap();
         }
         let parents: Vec<_> = log.finish().unwrap().into_iter().map(|entry| entry.parent).collect();
-        assert_eq!(parents, [None, None, Some(EntryId::new(2)), None]);
+        assert_eq!(parents, [None, None, Some(EntryId(2)), None]);
     }
 
     #[test]

@@ -90,7 +90,7 @@ pub trait ConversationStore: Send + Sync + 'static {
     /// The default implementation reads the whole log in pages.
     async fn load_branch(&self, key: &ConversationKey, tip: EntryId, range: ReadRange) -> Result<Snapshot> {
         let log = whole(self, key).await?;
-        if log.last().map_or(0, |last| last.seq) < tip.as_u64() {
+        if log.last().map_or(0, |last| last.seq) < tip.0 {
             return Err(StoreError::NoSuchEntry { id: tip });
         }
         Ok(Snapshot::from_branch(&log, tip, range))
@@ -134,7 +134,7 @@ async fn whole<S: ConversationStore + ?Sized>(store: &S, key: &ConversationKey) 
     const PAGE: usize = 1_000;
     let mut log: Vec<Entry> = Vec::new();
     loop {
-        let after = EntryId::new(log.last().map_or(0, |last| last.seq));
+        let after = EntryId(log.last().map_or(0, |last| last.seq));
         let page = store.read(key, after, PAGE).await?;
         let more = page.len() == PAGE;
         log.extend(page);

@@ -86,12 +86,12 @@ impl<S: ConversationStore> Export<S> {
     async fn next(&mut self) -> Result<Option<String>, StoreError> {
         let Some(entries) = self.entries else {
             let version = self.store.load(&self.key, ReadRange::LastEntries(0)).await?.version;
-            self.entries = Some(version.as_u64());
-            return self.header(version.as_u64()).map(Some);
+            self.entries = Some(version.0);
+            return self.header(version.0).map(Some);
         };
         if self.lines.is_empty() && self.read < entries {
             let left = usize::try_from(entries - self.read).unwrap_or(usize::MAX);
-            let page = self.store.read(&self.key, EntryId::new(self.read), PAGE.min(left)).await?;
+            let page = self.store.read(&self.key, EntryId(self.read), PAGE.min(left)).await?;
             self.read = page.last().ok_or(StoreError::Gone)?.seq;
             self.lines = page.iter().map(text).collect::<Result<_, _>>()?;
         }
@@ -255,7 +255,7 @@ fn entry(line: &[u8], seq: u64) -> Result<Entry, &'static str> {
     if entry.seq != seq {
         return Err("is not the next entry: its number is another one");
     }
-    if entry.parent.is_some_and(|parent| parent.as_u64() >= seq) {
+    if entry.parent.is_some_and(|parent| parent.0 >= seq) {
         return Err("follows an entry that does not come before it");
     }
     Ok(entry)

@@ -90,7 +90,7 @@ impl<'a> Conversation<'a> {
     pub(crate) async fn check(&self) -> usize {
         let store = self.place.address.open().await;
         let read = store.load(&self.key(), ReadRange::All).await.unwrap();
-        assert_eq!(read.version.as_u64(), u64::try_from(read.entries.len()).unwrap());
+        assert_eq!(read.version.0, u64::try_from(read.entries.len()).unwrap());
         self.witness.check(&read.entries, &starts(&self.starts()));
         read.entries.len()
     }

@@ -131,7 +131,7 @@ fn teller(
 fn report(event: &Event) -> Option<Report> {
     match event {
         Event::Appended { entries, version, .. } => {
-            let first = version.as_u64() + 1 - u64::try_from(entries.len()).unwrap();
+            let first = version.0 + 1 - u64::try_from(entries.len()).unwrap();
             let entry = |(seq, new): (u64, &advisor_chain::memory::store::NewEntry)| {
                 let mut entry = Entry::new(seq, new.turn.clone(), new.kind.clone());
                 entry.round = new.round;

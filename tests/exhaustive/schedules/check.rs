@@ -21,7 +21,7 @@ pub(crate) async fn log_of(store: &InMemoryStore) -> Vec<Entry> {
     let log = store.read(&key(), EntryId::BEGINNING, usize::MAX).await.unwrap();
     assert!(log.iter().map(|entry| entry.seq).eq(1..=log.len() as u64), "M3: {log:?}");
     let version = store.load(&key(), ReadRange::All).await.unwrap().version;
-    assert_eq!(version.as_u64(), log.len() as u64, "M3");
+    assert_eq!(version.0, log.len() as u64, "M3");
     log
 }
 

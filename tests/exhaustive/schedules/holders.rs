@@ -87,7 +87,7 @@ async fn write(store: &InMemoryStore, witness: &Witness, holder: usize, number: 
         yield_now().await;
         let expected = store.load(&key(), ReadRange::All).await.unwrap().version;
         yield_now().await;
-        let said = EntryKind::Message(Message::user(token.as_u64().to_string()));
+        let said = EntryKind::Message(Message::user(token.0.to_string()));
         let entries = vec![NewEntry::new(turn_id(holder), said)];
         let batch = Batch::new(BatchKey::new(turn_id(holder), number, part), entries).with_token(token);
         witness.may_write(token, &store.append(&key(), expected, batch).await);

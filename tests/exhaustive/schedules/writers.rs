@@ -31,7 +31,7 @@ async fn write(store: YieldingStore, writer: usize) {
         let again = store.append(&key(), expected, batch(writer, number)).await;
         assert_eq!(again.ok(), Some(version), "M3: the same batch again is the same batch");
         let entries = store.load(&key(), ReadRange::All).await.unwrap().entries;
-        let last = &entries[usize::try_from(version.as_u64()).unwrap() - 1];
+        let last = &entries[usize::try_from(version.0).unwrap() - 1];
         assert_eq!(last.kind, batch(writer, number).entries[1].kind, "M3: who was told can read it");
     }
 }

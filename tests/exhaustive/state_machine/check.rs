@@ -19,7 +19,7 @@ impl World {
             return Err(format!("M3: the log was {}, and is {}", of_log(&self.told.log), of_log(&log)));
         }
         let snapshot = self.leaves.store.load(&key(), ReadRange::All).await.unwrap();
-        if snapshot.version.as_u64() != log.len() as u64 {
+        if snapshot.version.0 != log.len() as u64 {
             return Err(format!("M3: {} entries at version {}", log.len(), snapshot.version));
         }
         (self.told.log, self.told.path) = (log, snapshot.entries);

@@ -92,7 +92,7 @@ impl World {
             }
             What::After(entry, script) => {
                 let tip = u64::try_from(entry % (log.len() + 1)).unwrap_or_default();
-                (script, Some(ForkPoint::After(EntryId::new(tip))))
+                (script, Some(ForkPoint::After(EntryId(tip))))
             }
         };
         (self.told.new_turn(script), place)

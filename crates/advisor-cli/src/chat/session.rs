@@ -70,7 +70,7 @@ impl Session {
     /// Checks whether a conversation has entries.
     pub(super) async fn exists(&self, key: &ConversationKey) -> Result<bool> {
         let version = self.store.load(key, ReadRange::LastEntries(0)).await?.version;
-        Ok(version.as_u64() > 0)
+        Ok(version.0 > 0)
     }
 
     /// Moves to a new conversation with an unused id.

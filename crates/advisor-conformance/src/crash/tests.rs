@@ -228,9 +228,7 @@ async fn each_loop_of_a_turn_ends_once() {
 async fn skipped_version_is_detected() {
     let mut run = run(Scenario::PLAIN, &[]).await;
     change(&mut run, is_appended, |appended| match appended {
-        Event::Appended { key, entries, .. } => {
-            Some(Event::Appended { key, entries, version: Version::new(9) })
-        }
+        Event::Appended { key, entries, .. } => Some(Event::Appended { key, entries, version: Version(9) }),
         other => Some(other),
     });
     let broken = run.check(&[]).unwrap_err();
@@ -307,7 +305,7 @@ async fn a_partial_text_is_that_which_was_shown() {
     let turn = doubled.turns[0].id.clone();
     let entries = vec![NewEntry::new(turn.clone(), doubled.log[end].kind.clone())];
     let key = BatchKey::new(turn, 1, "answer");
-    doubled.turns[0].events.push(Event::Appended { key, entries, version: Version::new(2) });
+    doubled.turns[0].events.push(Event::Appended { key, entries, version: Version(2) });
     let found = check(Invariant::ShownIsRemembered, &doubled).unwrap_err();
     assert!(found.contains("remembered 2 times"), "{found}");
     let mut killed = run.clone();

@@ -18,7 +18,7 @@ pub async fn wrong_version_is_a_conflict(store: Store) {
     let key = new_key();
     let version = store.append(&key, Version::EMPTY, said("t", 0, &["a", "b"])).await.unwrap();
     let refused = said("t", 1, &["c", "d", "e"]);
-    for expected in [0, 1, 3].map(Version::new) {
+    for expected in [0, 1, 3].map(Version) {
         match store.append(&key, expected, refused.clone()).await {
             Err(Conflict { current }) => assert_eq!(current, version),
             other => panic!("expected a conflict at {expected}, got {other:?}"),
@@ -26,7 +26,7 @@ pub async fn wrong_version_is_a_conflict(store: Store) {
     }
     let read = store.load(&key, ReadRange::All).await.unwrap();
     assert_eq!((texts(&read.entries), read.version), (vec![String::from("a"), "b".into()], version));
-    assert_eq!(store.append(&key, version, refused).await.unwrap(), Version::new(5));
+    assert_eq!(store.append(&key, version, refused).await.unwrap(), Version(5));
 }
 
 /// While batches of three are appended, no load sees a part of one, and the version matches the entries.
@@ -35,14 +35,14 @@ pub async fn batch_is_never_read_partially(store: Store) {
     let (writer, written) = (Arc::clone(&store), key.clone());
     let writing = tokio::task::spawn(async move {
         for round in 0..50 {
-            let version = Version::new(u64::from(round) * 3);
+            let version = Version(u64::from(round) * 3);
             writer.append(&written, version, said("t", round, &["1", "2", "3"])).await.unwrap();
         }
     });
     while !writing.is_finished() {
         let read = store.load(&key, ReadRange::All).await.unwrap();
         assert_eq!(read.entries.len() % 3, 0, "half a batch was read");
-        assert_eq!(read.version.as_u64(), read.entries.len() as u64);
+        assert_eq!(read.version.0, read.entries.len() as u64);
         yield_now().await;
     }
     writing.await.unwrap();
@@ -64,7 +64,7 @@ pub async fn a_deletion_is_never_read_partially(store: Store) {
     while !writing.is_finished() {
         let read = store.load(&key, ReadRange::All).await.unwrap();
         let texts = texts(&read.entries);
-        assert_eq!(read.version.as_u64(), texts.len() as u64, "an entry is missing or damaged: {read:?}");
+        assert_eq!(read.version.0, texts.len() as u64, "an entry is missing or damaged: {read:?}");
         let whole = texts.first().map(|text| 1 + text.parse::<usize>().unwrap() % 3);
         assert_eq!(texts.len(), whole.unwrap_or_default(), "{texts:?}");
         assert!(texts.iter().all(|text| *text == texts[0]), "two conversations were mixed: {texts:?}");
@@ -106,24 +106,24 @@ pub async fn a_long_log_keeps_its_order(store: Store) {
     let (key, mut version) = (new_key(), Version::EMPTY);
     let texts_from = |first: u64| (first..first + 20).map(|number| number.to_string()).collect::<Vec<_>>();
     for round in 0..30 {
-        let text = texts_from(version.as_u64() + 1);
+        let text = texts_from(version.0 + 1);
         let batch = said("t", round, &text.iter().map(String::as_str).collect::<Vec<_>>());
         version = store.append(&key, version, batch).await.unwrap();
     }
-    let branch = said("u", 0, &["601"]).with_parent(EntryId::new(513));
+    let branch = said("u", 0, &["601"]).with_parent(EntryId(513));
     let version = store.append(&key, version, branch).await.unwrap();
     let log = store.read(&key, EntryId::BEGINNING, 1_000).await.unwrap();
     assert!(log.iter().map(|entry| entry.seq).eq(1..=601), "the log is not in order");
     assert!(log.iter().all(|entry| texts(std::slice::from_ref(entry)) == [entry.seq.to_string()]));
     for after in [0, 250, 255, 256, 500, 511, 590] {
-        let page = store.read(&key, EntryId::new(after), 20).await.unwrap();
+        let page = store.read(&key, EntryId(after), 20).await.unwrap();
         assert!(page.iter().map(|entry| entry.seq).eq(after + 1..=601.min(after + 20)), "after {after}");
     }
     for range in [ReadRange::All, ReadRange::LastEntries(300), ReadRange::LastTurns(1)] {
         assert_eq!(store.load(&key, range).await.unwrap(), Snapshot::from_log(&log, range), "{range:?}");
     }
-    assert_eq!(store.branches(&key).await.unwrap(), [600, 601].map(EntryId::new));
-    assert_eq!(version, Version::new(601));
+    assert_eq!(store.branches(&key).await.unwrap(), [600, 601].map(EntryId));
+    assert_eq!(version, Version(601));
 }
 
 /// A key that was used for other entries is refused at any version, and nothing is written.
@@ -131,7 +131,7 @@ pub async fn same_key_with_other_content_is_refused(store: Store) {
     let key = new_key();
     let version = store.append(&key, Version::EMPTY, said("t", 0, &["a"])).await.unwrap();
     for other in [said("t", 0, &["b"]), said("t", 0, &["a", "a"]), said("t", 0, &[])] {
-        for expected in [Version::EMPTY, version, Version::new(9)] {
+        for expected in [Version::EMPTY, version, Version(9)] {
             refused!(store.append(&key, expected, other.clone()), KeyReused);
         }
     }
@@ -144,7 +144,7 @@ pub async fn key_is_checked_before_version(store: Store) {
     let first = said("t", 0, &["a"]);
     let version = store.append(&key, Version::EMPTY, first.clone()).await.unwrap();
     store.append(&key, version, said("t", 1, &["b"])).await.unwrap();
-    for expected in [0, 1, 2, 7].map(Version::new) {
+    for expected in [0, 1, 2, 7].map(Version) {
         assert_eq!(store.append(&key, expected, first.clone()).await.unwrap(), version);
     }
     assert_eq!(texts(&store.load(&key, ReadRange::All).await.unwrap().entries), ["a", "b"]);
@@ -174,20 +174,20 @@ pub async fn one_of_concurrent_starts_succeeds(store: Store) {
         for (turn, written) in writers.join_all().await {
             match written {
                 Ok(version) => winners.push((turn, version)),
-                Err(Conflict { current }) => assert_eq!(current, Version::new(2)),
+                Err(Conflict { current }) => assert_eq!(current, Version(2)),
                 other => panic!("{other:?}"),
             }
         }
         let same = winners.iter().filter(|(turn, _)| turn == "same").count();
         assert!(matches!((winners.len(), same), (1, 0) | (4, 4)), "{winners:?}");
-        assert!(winners.iter().all(|(_, version)| *version == Version::new(2)), "{winners:?}");
+        assert!(winners.iter().all(|(_, version)| *version == Version(2)), "{winners:?}");
     }
 }
 
 /// Version and entry numbers beyond the store's range do not exist; they are typed errors.
 pub async fn numbers_beyond_all_bounds_are_typed_errors(store: Store) {
     let key = new_key();
-    let (last, none) = (Version::new(u64::MAX), EntryId::new(u64::MAX));
+    let (last, none) = (Version(u64::MAX), EntryId(u64::MAX));
     refused!(store.append(&key, last, said("t", 0, &["a"])), Gone);
     let version = store.append(&key, Version::EMPTY, said("t", 0, &["a"])).await.unwrap();
     refused!(store.append(&key, last, said("t", 1, &["a"])), Conflict { current } if current == version);
@@ -201,7 +201,7 @@ pub async fn numbers_beyond_all_bounds_are_typed_errors(store: Store) {
 /// conversation begins anew or not.
 pub async fn a_used_fence_outlives_a_deletion(store: Store) {
     let key = new_key();
-    let batch = |round, token| said("t", round, &["x"]).with_token(FencingToken::new(token));
+    let batch = |round, token| said("t", round, &["x"]).with_token(FencingToken(token));
     let version = store.append(&key, Version::EMPTY, batch(0, 5)).await.unwrap();
     for begins in [batch(1, 5), said("t", 1, &["x"]), batch(1, 7)] {
         store.delete(&key).await.unwrap();
@@ -239,27 +239,27 @@ pub async fn another_last_turn_is_refused(store: Store) {
 /// last turn, parent. This also holds for an empty batch. [`admit`](conversation_store::admit) has this order.
 pub async fn batch_refusals_are_reported_in_fixed_order(store: Store) {
     let key = new_key();
-    let (old, new) = (FencingToken::new(4), FencingToken::new(5));
+    let (old, new) = (FencingToken(4), FencingToken(5));
     store.append(&key, Version::EMPTY, said("t", 0, &["x"]).with_token(new)).await.unwrap();
-    let behind_nothing = said("t", 1, &["y"]).with_parent(EntryId::new(9));
+    let behind_nothing = said("t", 1, &["y"]).with_parent(EntryId(9));
     let behind_another = behind_nothing.clone().with_last_turn(TurnId::new("u").unwrap());
-    refused!(store.append(&key, Version::new(7), behind_another.clone().with_token(old)), Fenced);
+    refused!(store.append(&key, Version(7), behind_another.clone().with_token(old)), Fenced);
     let other_content = said("t", 0, &["y"]).with_token(old);
-    refused!(store.append(&key, Version::new(7), other_content), KeyReused);
-    refused!(store.append(&key, Version::new(7), behind_another.clone()), Conflict { .. });
-    refused!(store.append(&key, Version::new(1), behind_another), Gone);
-    refused!(store.append(&key, Version::new(1), behind_nothing.clone()), NoSuchEntry { .. });
+    refused!(store.append(&key, Version(7), other_content), KeyReused);
+    refused!(store.append(&key, Version(7), behind_another.clone()), Conflict { .. });
+    refused!(store.append(&key, Version(1), behind_another), Gone);
+    refused!(store.append(&key, Version(1), behind_nothing.clone()), NoSuchEntry { .. });
 
     let Some(leases) = store.leases() else { return };
     let (key, turn, hour) = (new_key(), TurnId::new("t").unwrap(), Duration::from_secs(3600));
     let old = leases.acquire(&key, &turn, hour, None, false).await.unwrap();
     let new = leases.acquire(&key, &turn, hour, Some(old), false).await.unwrap();
     for batch in [behind_nothing.clone(), said("t", 1, &[])] {
-        for expected in [Version::EMPTY, Version::new(7)] {
+        for expected in [Version::EMPTY, Version(7)] {
             refused!(store.append(&key, expected, batch.clone().with_token(old)), Fenced);
         }
     }
-    refused!(store.append(&key, Version::new(7), behind_nothing.clone().with_token(new)), Gone);
+    refused!(store.append(&key, Version(7), behind_nothing.clone().with_token(new)), Gone);
     refused!(store.append(&key, Version::EMPTY, behind_nothing.with_token(new)), NoSuchEntry { .. });
 }
 
@@ -268,24 +268,24 @@ pub async fn batch_refusals_are_reported_in_fixed_order(store: Store) {
 pub async fn an_empty_batch_changes_nothing(store: Store) {
     let key = new_key();
     let empty = |round| said("t", round, &[]);
-    refused!(store.append(&key, Version::new(1), empty(0)), Gone);
-    for version in [Version::EMPTY, Version::new(1), Version::new(2)] {
-        let round = u32::try_from(version.as_u64()).unwrap();
+    refused!(store.append(&key, Version(1), empty(0)), Gone);
+    for version in [Version::EMPTY, Version(1), Version(2)] {
+        let round = u32::try_from(version.0).unwrap();
         for times in 0..2 {
             assert_eq!(store.append(&key, version, empty(round)).await.unwrap(), version, "{times}");
         }
         let read = store.load(&key, ReadRange::All).await.unwrap();
-        assert_eq!((read.version, read.entries.len() as u64), (version, version.as_u64()));
-        refused!(store.append(&key, Version::new(9), empty(round)), Conflict { .. } | Gone);
-        refused!(store.append(&key, version, empty(round).with_parent(EntryId::new(9))), NoSuchEntry { .. });
+        assert_eq!((read.version, read.entries.len() as u64), (version, version.0));
+        refused!(store.append(&key, Version(9), empty(round)), Conflict { .. } | Gone);
+        refused!(store.append(&key, version, empty(round).with_parent(EntryId(9))), NoSuchEntry { .. });
         let written = store.append(&key, version, said("t", round, &["x"])).await.unwrap();
         assert_eq!(written, version.after(1), "its key was used");
         refused!(store.append(&key, version, empty(round)), KeyReused);
     }
-    let version = Version::new(3);
-    let unchanged = store.append(&key, version, empty(8).with_token(FencingToken::new(9))).await;
+    let version = Version(3);
+    let unchanged = store.append(&key, version, empty(8).with_token(FencingToken(9))).await;
     assert_eq!(unchanged.unwrap(), version);
-    let lower = said("t", 8, &["x"]).with_token(FencingToken::new(5));
+    let lower = said("t", 8, &["x"]).with_token(FencingToken(5));
     assert_eq!(store.append(&key, version, lower).await.unwrap(), version.after(1), "its token was used");
 }
 
@@ -304,7 +304,7 @@ pub async fn dropped_append_is_applied_completely_or_never(store: Store) {
     for turn in turns.filter(|turn| turn[0].turn.as_str() == "dropped") {
         assert_eq!(texts(turn), ["1", "2", "3"], "a part of a batch was written");
     }
-    assert!(read.entries.iter().map(|entry| entry.seq).eq(1..=read.version.as_u64()));
+    assert!(read.entries.iter().map(|entry| entry.seq).eq(1..=read.version.0));
 }
 
 async fn write_whatever_comes(store: &Store, key: &ConversationKey, batch: Batch) -> Version {

@@ -13,17 +13,17 @@ use conversation_store::{
 pub async fn a_branch_goes_from_its_parent(store: Store) {
     let key = new_key();
     let version = forked(&store, &key).await;
-    assert_eq!(version, Version::new(9));
+    assert_eq!(version, Version(9));
     let read = store.load(&key, ReadRange::All).await.unwrap();
     assert_eq!((texts(&read.entries).concat().as_str(), read.version), ("abfghi", version));
     assert!(read.entries.iter().map(|entry| entry.seq).eq([1, 2, 6, 7, 8, 9]), "{read:?}");
     let parents: Vec<_> = read.entries.iter().filter_map(|entry| Some((entry.seq, entry.parent?))).collect();
-    assert_eq!(parents, [(6, EntryId::new(2))], "an entry has its parent if that is not the previous entry");
+    assert_eq!(parents, [(6, EntryId(2))], "an entry has its parent if that is not the previous entry");
     // Naming the last entry as parent starts no branch.
-    store.append(&key, version, said("v", 0, &["j"]).with_parent(EntryId::new(9))).await.unwrap();
+    store.append(&key, version, said("v", 0, &["j"]).with_parent(EntryId(9))).await.unwrap();
     let read = store.load(&key, ReadRange::LastEntries(1)).await.unwrap();
     assert_eq!(read.entries.first().and_then(|entry| entry.parent), None);
-    assert_eq!(store.branches(&key).await.unwrap(), [5, 10].map(EntryId::new));
+    assert_eq!(store.branches(&key).await.unwrap(), [5, 10].map(EntryId));
 }
 
 /// An older branch can be read up to its tip, or up to any of its entries, in every range.
@@ -32,12 +32,12 @@ pub async fn an_older_branch_is_read_in_every_view(store: Store) {
     let key = new_key();
     let mut version = forked(&store, &key).await;
     for (parent, turn) in [(5, "four"), (0, "five"), (11, "six"), (7, "seven"), (13, "two")] {
-        let batch = said(turn, 9, &["x", "y"]).with_parent(EntryId::new(parent));
+        let batch = said(turn, 9, &["x", "y"]).with_parent(EntryId(parent));
         version = store.append(&key, version, batch).await.unwrap();
     }
     let log = store.read(&key, EntryId::BEGINNING, 99).await.unwrap();
-    assert_eq!(log.len() as u64, version.as_u64());
-    for tip in (0..=version.as_u64()).map(EntryId::new) {
+    assert_eq!(log.len() as u64, version.0);
+    for tip in (0..=version.0).map(EntryId) {
         for count in [0, 1, 2, 3, 4, 5, 6, 99] {
             for range in [ReadRange::All, ReadRange::LastEntries(count), ReadRange::LastTurns(count)] {
                 let read = store.load_branch(&key, tip, range).await.unwrap();
@@ -49,7 +49,7 @@ pub async fn an_older_branch_is_read_in_every_view(store: Store) {
     }
     assert_eq!(
         store.load(&key, ReadRange::All).await.unwrap(),
-        store.load_branch(&key, EntryId::new(version.as_u64()), ReadRange::All).await.unwrap()
+        store.load_branch(&key, EntryId(version.0), ReadRange::All).await.unwrap()
     );
 }
 
@@ -58,14 +58,13 @@ pub async fn branches_are_listed_by_their_tips(store: Store) {
     let key = new_key();
     assert_eq!(store.branches(&key).await.unwrap(), []);
     let version = forked(&store, &key).await;
-    assert_eq!(store.branches(&key).await.unwrap(), [5, 9].map(EntryId::new));
-    let version =
-        store.append(&key, version, said("on", 0, &["k"]).with_parent(EntryId::new(5))).await.unwrap();
-    assert_eq!(store.branches(&key).await.unwrap(), [9, 10].map(EntryId::new));
+    assert_eq!(store.branches(&key).await.unwrap(), [5, 9].map(EntryId));
+    let version = store.append(&key, version, said("on", 0, &["k"]).with_parent(EntryId(5))).await.unwrap();
+    assert_eq!(store.branches(&key).await.unwrap(), [9, 10].map(EntryId));
     let read = store.load(&key, ReadRange::All).await.unwrap();
     assert_eq!(texts(&read.entries).concat(), "abcdek");
     store.append(&key, version, said("new", 0, &["l"]).with_parent(EntryId::BEGINNING)).await.unwrap();
-    assert_eq!(store.branches(&key).await.unwrap(), [9, 10, 11].map(EntryId::new));
+    assert_eq!(store.branches(&key).await.unwrap(), [9, 10, 11].map(EntryId));
     assert_eq!(texts(&store.load(&key, ReadRange::All).await.unwrap().entries), ["l"]);
     assert!(store.load(&key, ReadRange::All).await.unwrap().entries[0].follows() == EntryId::BEGINNING);
 }
@@ -84,12 +83,12 @@ pub async fn the_open_turn_is_that_of_the_branch(store: Store) {
     let version = store.append(&key, Version::EMPTY, batch(0, "a", None)).await.unwrap();
     let version = store.append(&key, version, batch(1, "b", Some(&end))).await.unwrap();
     let open = async |tip| {
-        let read = store.load_branch(&key, EntryId::new(tip), ReadRange::LastEntries(1)).await.unwrap();
+        let read = store.load_branch(&key, EntryId(tip), ReadRange::LastEntries(1)).await.unwrap();
         read.open_turn.map(|open| texts(&open).concat())
     };
     assert_eq!((open(1).await, open(3).await), (Some("a".into()), None));
     assert_eq!(open(2).await, Some("ab".into()));
-    let branch = batch(2, "c", None).with_parent(EntryId::new(1));
+    let branch = batch(2, "c", None).with_parent(EntryId(1));
     let version = store.append(&key, version, branch).await.unwrap();
     assert_eq!((open(4).await, open(3).await), (Some("ac".into()), None));
     let read = store.load(&key, ReadRange::LastEntries(0)).await.unwrap();
@@ -103,7 +102,7 @@ pub async fn the_open_turn_is_that_of_the_branch(store: Store) {
 /// A parent or a tip that does not exist is a typed error, and nothing is written.
 pub async fn a_parent_must_exist(store: Store) {
     let key = new_key();
-    let nowhere = EntryId::new(3);
+    let nowhere = EntryId(3);
     let lost = |round, text| said("t", round, &[text]).with_parent(nowhere);
     refused!(store.append(&key, Version::EMPTY, lost(0, "a")), NoSuchEntry { id } if id == nowhere);
     assert_eq!(store.load(&key, ReadRange::All).await.unwrap().version, Version::EMPTY);
@@ -113,7 +112,7 @@ pub async fn a_parent_must_exist(store: Store) {
     for key in [&key, &new_key()] {
         refused!(store.load_branch(key, nowhere, ReadRange::All), NoSuchEntry { id } if id == nowhere);
     }
-    refused!(store.append(&key, Version::new(9), lost(1, "c")), Conflict { .. }, "the version comes first");
+    refused!(store.append(&key, Version(9), lost(1, "c")), Conflict { .. }, "the version comes first");
     let read = store.load(&key, ReadRange::All).await.unwrap();
     assert_eq!((read.version, texts(&read.entries).len()), (version, 2));
     let none = store.load_branch(&new_key(), EntryId::BEGINNING, ReadRange::All).await.unwrap();
@@ -124,10 +123,10 @@ pub async fn a_parent_must_exist(store: Store) {
 pub async fn parent_is_part_of_batch_identity(store: Store) {
     let key = new_key();
     let version = store.append(&key, Version::EMPTY, said("t", 0, &["a", "b"])).await.unwrap();
-    let branch = |parent: Option<u64>| said("t", 1, &["c"]).with_parent(parent.map(EntryId::new));
+    let branch = |parent: Option<u64>| said("t", 1, &["c"]).with_parent(parent.map(EntryId));
     let written = store.append(&key, version, branch(Some(1))).await.unwrap();
     assert_eq!(store.append(&key, version, branch(Some(1))).await.unwrap(), written);
-    let plain = |parent: Option<u64>| said("t", 2, &["d"]).with_parent(parent.map(EntryId::new));
+    let plain = |parent: Option<u64>| said("t", 2, &["d"]).with_parent(parent.map(EntryId));
     let last = store.append(&key, written, plain(None)).await.unwrap();
     assert_eq!(store.append(&key, written, plain(Some(3))).await.unwrap(), last, "the one before it");
     for other in [branch(None), branch(Some(0)), branch(Some(2)), plain(Some(1))] {
@@ -146,7 +145,7 @@ pub async fn a_log_is_read_in_pages(store: Store) {
     for limit in 1..=10 {
         let mut read: Vec<Entry> = Vec::new();
         loop {
-            let after = EntryId::new(read.last().map_or(0, |last| last.seq));
+            let after = EntryId(read.last().map_or(0, |last| last.seq));
             let page = store.read(&key, after, limit).await.unwrap();
             assert!(page.len() <= limit, "a page is longer than asked for");
             if page.is_empty() {
@@ -158,7 +157,7 @@ pub async fn a_log_is_read_in_pages(store: Store) {
     }
     assert_eq!(store.read(&key, EntryId::BEGINNING, 0).await.unwrap(), []);
     for after in [9, 10, u64::MAX] {
-        assert_eq!(store.read(&key, EntryId::new(after), 9).await.unwrap(), []);
+        assert_eq!(store.read(&key, EntryId(after), 9).await.unwrap(), []);
     }
 }
 
@@ -168,10 +167,10 @@ async fn forked(store: &Store, key: &advisor_core::ConversationKey) -> Version {
     for (turn, texts, parent) in [
         ("one", &["a", "b"][..], None),
         ("two", &["c", "d", "e"], None),
-        ("three", &["f", "g"], Some(EntryId::new(2))),
+        ("three", &["f", "g"], Some(EntryId(2))),
         ("three", &["h", "i"], None),
     ] {
-        let round = u32::try_from(version.as_u64()).unwrap();
+        let round = u32::try_from(version.0).unwrap();
         let batch = said(turn, round, texts).with_parent(parent);
         version = store.append(key, version, batch).await.unwrap();
     }

@@ -25,7 +25,7 @@ pub async fn keys_of_all_sorts_share_nothing(store: Store) {
     }
     for (number, key) in keys.iter().enumerate() {
         let written = store.append(key, Version::EMPTY, said("t", 0, &[&format!("in {number}")])).await;
-        assert_eq!(written.unwrap(), Version::new(1), "{key:?} is another conversation");
+        assert_eq!(written.unwrap(), Version(1), "{key:?} is another conversation");
         if let Some(leases) = store.leases() {
             let turn = TurnId::new("t").unwrap();
             leases.acquire(key, &turn, Duration::from_secs(60), None, false).await.unwrap();
@@ -80,17 +80,17 @@ pub async fn open_turn_is_reported_whole(store: Store) {
         assert!(open.iter().all(|entry| entry.turn.as_str() == "one"), "{open:?}");
         assert_eq!(texts(&open), ["a", "b", "c"]);
     }
-    store.append(&key, Version::new(3), ended("one", 1)).await.unwrap();
+    store.append(&key, Version(3), ended("one", 1)).await.unwrap();
     assert_eq!(open(ReadRange::All).await, None);
-    store.append(&key, Version::new(4), said("one", 2, &["d"])).await.unwrap();
+    store.append(&key, Version(4), said("one", 2, &["d"])).await.unwrap();
     assert_eq!(open(ReadRange::LastEntries(1)).await.unwrap().len(), 5);
-    store.append(&key, Version::new(5), ended("one", 3)).await.unwrap();
-    store.append(&key, Version::new(6), said("two", 0, &["e"])).await.unwrap();
+    store.append(&key, Version(5), ended("one", 3)).await.unwrap();
+    store.append(&key, Version(6), said("two", 0, &["e"])).await.unwrap();
     assert_eq!(texts(&open(ReadRange::All).await.unwrap()), ["e"]);
-    store.append(&key, Version::new(7), started("two", 1)).await.unwrap();
+    store.append(&key, Version(7), started("two", 1)).await.unwrap();
     assert_eq!(open(ReadRange::LastEntries(0)).await.unwrap().len(), 2, "a call of an open turn starts");
-    store.append(&key, Version::new(8), ended("two", 2)).await.unwrap();
-    store.append(&key, Version::new(9), started("two", 3)).await.unwrap();
+    store.append(&key, Version(8), ended("two", 2)).await.unwrap();
+    store.append(&key, Version(9), started("two", 3)).await.unwrap();
     assert_eq!(open(ReadRange::All).await, None, "the start of a call opens no turn that has ended");
 }
 
@@ -100,7 +100,7 @@ pub async fn nothing_of_a_deleted_conversation_returns(store: Store) {
     let key = new_key();
     let mut version = Version::EMPTY;
     for (round, parent) in [(0, None), (1, None), (2, Some(1)), (3, Some(3)), (4, Some(0))] {
-        let batch = said("t", round, &["old", "old"]).with_parent(parent.map(EntryId::new));
+        let batch = said("t", round, &["old", "old"]).with_parent(parent.map(EntryId));
         version = store.append(&key, version, batch).await.unwrap();
     }
     store.delete(&key).await.unwrap();
@@ -115,11 +115,11 @@ pub async fn nothing_of_a_deleted_conversation_returns(store: Store) {
     let log = store.read(&key, EntryId::BEGINNING, 99).await.unwrap();
     assert_eq!(texts(&log), ["new"; 11]);
     assert!(log.iter().all(|entry| entry.parent.is_none()), "a fork returned: {log:?}");
-    assert_eq!(store.branches(&key).await.unwrap(), [EntryId::new(11)]);
+    assert_eq!(store.branches(&key).await.unwrap(), [EntryId(11)]);
     for tip in 1..=11 {
         for range in [ReadRange::All, ReadRange::LastTurns(1), ReadRange::LastTurns(2)] {
-            let read = store.load_branch(&key, EntryId::new(tip), range).await.unwrap();
-            let mut expected = Snapshot::from_branch(&log, EntryId::new(tip), range);
+            let read = store.load_branch(&key, EntryId(tip), range).await.unwrap();
+            let mut expected = Snapshot::from_branch(&log, EntryId(tip), range);
             expected.version = version;
             assert_eq!(read, expected, "{range:?} to {tip}");
         }

@@ -59,7 +59,7 @@ pub async fn a_damaged_entry_harms_no_other(
                 let again = store.append(&key, Version::EMPTY, last).await;
                 assert_eq!(
                     again.unwrap(),
-                    Version::new(ENTRIES),
+                    Version(ENTRIES),
                     "known by its key and the rest: {how:?} of {seq}"
                 );
             }
@@ -69,7 +69,7 @@ pub async fn a_damaged_entry_harms_no_other(
             let key = new_key();
             let version = store.append(&key, Version::EMPTY, turn("one", earlier)).await.unwrap();
             let version = store.append(&key, version, turn("two", vec![said("v")])).await.unwrap();
-            damage(&key, version.as_u64(), how).await;
+            damage(&key, version.0, how).await;
             goes_on(Store::clone(&store), &key).await;
         }
     }
@@ -111,8 +111,8 @@ async fn three_turns(store: &Store, key: &ConversationKey) -> Batch {
     ];
     let version = store.append(key, Version::EMPTY, turn("one", one)).await.unwrap();
     let version = store.append(key, version, turn("two", vec![said("v"), ended()])).await.unwrap();
-    let last = turn("three", vec![said("w"), answered("b")]).with_parent(EntryId::new(5));
-    assert_eq!(store.append(key, version, last.clone()).await.unwrap(), Version::new(ENTRIES));
+    let last = turn("three", vec![said("w"), answered("b")]).with_parent(EntryId(5));
+    assert_eq!(store.append(key, version, last.clone()).await.unwrap(), Version(ENTRIES));
     last
 }
 
@@ -144,7 +144,7 @@ struct Reads {
 async fn all_reads(store: &Store, key: &ConversationKey) -> Reads {
     let log = store.read(key, EntryId::BEGINNING, 99).await.unwrap();
     let mut snapshots = Vec::new();
-    for tip in [7, 9].map(EntryId::new) {
+    for tip in [7, 9].map(EntryId) {
         for range in RANGES {
             snapshots.push(store.load_branch(key, tip, range).await.unwrap());
         }

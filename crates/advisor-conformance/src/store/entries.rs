@@ -178,7 +178,7 @@ async fn refused(store: &Store, kind: EntryKind) -> StoreError {
     let refused = store.append(&key, version, batch).await;
     // The refused batch's key stays free, too.
     let next = store.append(&key, version, said("t", 1, &["after"])).await;
-    assert_eq!(next.unwrap(), Version::new(2), "refused: {refused:?}");
+    assert_eq!(next.unwrap(), Version(2), "refused: {refused:?}");
     assert_eq!(texts(&store.load(&key, ReadRange::All).await.unwrap().entries), ["before", "after"]);
     refused.unwrap_err()
 }

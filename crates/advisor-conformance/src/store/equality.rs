@@ -17,7 +17,7 @@ pub async fn it_answers_as_the_store_in_memory_does(store: Store) {
         for step in 0..60 {
             let at = format!("seed {seed}, step {step}");
             let current = memory.load(&key, ReadRange::LastEntries(0)).await.unwrap().version;
-            let expected = if dice.below(6) == 0 { Version::new(dice.below(9)) } else { current };
+            let expected = if dice.below(6) == 0 { Version(dice.below(9)) } else { current };
             let batch = earlier.get(dice.count(64)).cloned().unwrap_or_else(|| dice.batch());
             earlier.push(batch.clone());
             let one = memory.append(&key, expected, batch.clone()).await;
@@ -39,7 +39,7 @@ async fn assert_read_alike(
     dice: &mut Dice,
     at: &str,
 ) {
-    let (count, after) = (dice.count(9), EntryId::new(dice.below(50)));
+    let (count, after) = (dice.count(9), EntryId(dice.below(50)));
     let one = memory.read(key, after, count).await.unwrap();
     assert_eq!(one, store.read(key, after, count).await.unwrap(), "{at}");
     assert_eq!(memory.branches(key).await.unwrap(), store.branches(key).await.unwrap(), "{at}");
@@ -48,7 +48,7 @@ async fn assert_read_alike(
     {
         let one = memory.load(key, range).await.unwrap();
         assert_eq!(one, store.load(key, range).await.unwrap(), "{at}, {range:?}");
-        let tip = EntryId::new(dice.below(50));
+        let tip = EntryId(dice.below(50));
         let one = memory.load_branch(key, tip, range).await;
         let other = store.load_branch(key, tip, range).await;
         assert_eq!(format!("{one:?}"), format!("{other:?}"), "{at}, {range:?} to {tip}");
@@ -95,8 +95,8 @@ impl Dice {
         let round = u32::try_from(self.below(40)).unwrap();
         let mut batch = Batch::new(BatchKey::new(self.turn(), round, "\u{0}step"), entries);
         if self.below(4) == 0 {
-            batch = batch.with_parent(EntryId::new(self.below(40)));
+            batch = batch.with_parent(EntryId(self.below(40)));
         }
-        if self.below(4) == 0 { batch.with_token(FencingToken::new(1 + self.below(3))) } else { batch }
+        if self.below(4) == 0 { batch.with_token(FencingToken(1 + self.below(3))) } else { batch }
     }
 }

@@ -52,7 +52,7 @@ pub async fn a_lease_takes_the_place_of_another(store: Store) {
     // An outdated token releases nothing.
     refused!(leases.acquire(&key, &turn("c"), HOUR, None, false), Locked { .. });
     let version = store.append(&key, version, said("b", 0, &["y"]).with_token(new)).await.unwrap();
-    assert_eq!(version, Version::new(2));
+    assert_eq!(version, Version(2));
 }
 
 /// An expired lease frees the conversation, but stays valid until another turn acquires it.
@@ -95,7 +95,7 @@ pub async fn an_ended_lease_is_valid_until_it_passes_on(store: Store) {
 /// A lease may be for ever, and a token that was never issued takes over, renews and releases nothing.
 pub async fn extreme_tokens_and_durations_are_exact(store: Store) {
     let Some(leases) = store.leases() else { return };
-    let (key, strange) = (new_key(), FencingToken::new(u64::MAX));
+    let (key, strange) = (new_key(), FencingToken(u64::MAX));
     let token = leases.acquire(&key, &turn("a"), Duration::MAX, None, false).await.unwrap();
     let other = turn("b");
     let taken = leases.acquire(&key, &other, HOUR, Some(strange), false);
@@ -113,7 +113,7 @@ pub async fn a_held_conversation_need_not_exist(store: Store) {
     let token = leases.acquire(&key, &turn("a"), HOUR, None, false).await.unwrap();
     assert_eq!(store.load(&key, ReadRange::All).await.unwrap().version, Version::EMPTY);
     assert_eq!(store.list(&Page::first(key.tenant(), 9)).await.unwrap(), []);
-    refused!(store.append(&key, Version::new(1), said("a", 0, &["x"]).with_token(token)), Gone);
+    refused!(store.append(&key, Version(1), said("a", 0, &["x"]).with_token(token)), Gone);
     let version = store.append(&key, Version::EMPTY, said("a", 0, &["x"]).with_token(token)).await.unwrap();
     store.delete(&key).await.unwrap();
     refused!(leases.acquire(&key, &turn("b"), HOUR, None, false), Locked { .. });
@@ -136,11 +136,11 @@ pub async fn an_issued_token_outlives_a_deletion(store: Store) {
         leases.release(&key, new).await.unwrap();
         store.delete(&key).await.unwrap();
         assert_passed_on(&store, &key, Version::EMPTY, old).await;
-        refused!(store.append(&key, Version::new(1), said("late", 0, &["late"]).with_token(old)), Fenced);
+        refused!(store.append(&key, Version(1), said("late", 0, &["late"]).with_token(old)), Fenced);
         let next = leases.acquire(&key, &turn("c"), HOUR, None, false).await.unwrap();
         assert!(next > new, "tokens grow");
         store.append(&key, Version::EMPTY, said("c", 0, &["x"]).with_token(next)).await.unwrap();
-        assert_passed_on(&store, &key, Version::new(1), new).await;
+        assert_passed_on(&store, &key, Version(1), new).await;
     }
 }
 

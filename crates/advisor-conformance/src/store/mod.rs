@@ -214,7 +214,7 @@ pub async fn write_long(store: &dyn ConversationStore, key: &ConversationKey, en
         batch.entries = part.to_vec();
         version = store.append(key, version, batch).await.unwrap();
     }
-    assert_eq!(version.as_u64(), u64::from(entries));
+    assert_eq!(version.0, u64::from(entries));
 }
 
 /// Forks a conversation `times` times, each time after the turn before the last one.
@@ -222,7 +222,7 @@ pub async fn fork_near_the_end(store: &dyn ConversationStore, key: &Conversation
     for round in 0..times {
         let read = store.load(key, ReadRange::LastTurns(2)).await.unwrap();
         let before = read.entries.iter().position(|entry| entry.turn != read.entries[0].turn).unwrap();
-        let parent = EntryId::new(read.entries[before - 1].seq);
+        let parent = EntryId(read.entries[before - 1].seq);
         let mut batch = said(&format!("b{round}"), 0, &["again", "an answer"]).with_parent(parent);
         batch.entries.extend(ended(&format!("b{round}"), 1).entries);
         store.append(key, read.version, batch).await.unwrap();

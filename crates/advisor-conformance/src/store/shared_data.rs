@@ -33,11 +33,11 @@ pub async fn what_was_acknowledged_is_found_when_reopened<S: ConversationStore +
     let tenant = new_name();
     let [key, deleted] = ["kept", "deleted"].map(|name| ConversationKey::in_tenant(&tenant, name).unwrap());
     let store = open().await;
-    let fence = FencingToken::new(5);
+    let fence = FencingToken(5);
     let first = said("a", 0, &["1", "2"]).with_token(fence);
     store.append(&key, Version::EMPTY, first.clone()).await.unwrap();
-    let branch = said("b", 0, &["3"]).with_token(fence).with_parent(EntryId::new(1));
-    let version = store.append(&key, Version::new(2), branch.clone()).await.unwrap();
+    let branch = said("b", 0, &["3"]).with_token(fence).with_parent(EntryId(1));
+    let version = store.append(&key, Version(2), branch.clone()).await.unwrap();
     store.append(&deleted, Version::EMPTY, first.clone()).await.unwrap();
     store.delete(&deleted).await.unwrap();
     let log = store.read(&key, EntryId::BEGINNING, 9).await.unwrap();
@@ -51,9 +51,9 @@ pub async fn what_was_acknowledged_is_found_when_reopened<S: ConversationStore +
             "acknowledged appends are missing when opened for the {time} time"
         );
         assert_eq!(store.read(&key, EntryId::BEGINNING, 9).await.unwrap(), log, "{time}");
-        assert_eq!(store.branches(&key).await.unwrap(), [2, 3].map(EntryId::new), "{time}");
+        assert_eq!(store.branches(&key).await.unwrap(), [2, 3].map(EntryId), "{time}");
         let again = store.append(&key, Version::EMPTY, first.clone()).await.unwrap();
-        assert_eq!(again, Version::new(2), "the key of a batch is forgotten");
+        assert_eq!(again, Version(2), "the key of a batch is forgotten");
         assert_eq!(store.append(&key, Version::EMPTY, branch.clone()).await.unwrap(), version, "{time}");
         for (turn, is_last) in [("a", false), ("b", true)] {
             let empty = said("c", 0, &[]).with_last_turn(TurnId::new(turn).unwrap());
@@ -68,7 +68,7 @@ pub async fn what_was_acknowledged_is_found_when_reopened<S: ConversationStore +
         let gone = store.load(&deleted, ReadRange::All).await.unwrap();
         assert_eq!(gone.version, Version::EMPTY, "a deletion is forgotten");
         for (key, version) in [(&key, version), (&deleted, Version::EMPTY)] {
-            let old = said("late", 0, &["x"]).with_token(FencingToken::new(4));
+            let old = said("late", 0, &["x"]).with_token(FencingToken(4));
             refused!(store.append(key, version, old), Fenced, "the fencing token is forgotten");
         }
     }
@@ -106,7 +106,7 @@ pub async fn both_stores_see_each_others_writes_at_once(one: Store, other: Store
         let (writer, reader) = if round % 2 == 0 { (&one, &other) } else { (&other, &one) };
         version = writer.append(&key, version, said("t", round, &["x"])).await.unwrap();
         let read = reader.load(&key, ReadRange::LastEntries(1)).await.unwrap();
-        assert_eq!((read.version, read.entries[0].seq), (version, version.as_u64()));
+        assert_eq!((read.version, read.entries[0].seq), (version, version.0));
     }
     one.delete(&key).await.unwrap();
     refused!(other.append(&key, version, said("t", 99, &["x"])), Gone);
@@ -127,7 +127,7 @@ pub async fn writers_at_two_stores_lose_nothing(stores: [Store; 2], writers: u32
     let total = u64::from(writers * appends);
     assert!(versions.into_iter().eq(1..=total), "two appends led to one version, or one was lost");
     let read = stores[0].load(&key, ReadRange::All).await.unwrap();
-    assert_eq!(read.version, Version::new(total));
+    assert_eq!(read.version, Version(total));
     assert!(read.entries.iter().map(|entry| entry.seq).eq(1..=total));
     for writer in 0..writers {
         let begin = format!("{writer} ");
@@ -148,7 +148,7 @@ async fn write_all(store: &Store, key: &ConversationKey, writer: u32, appends: u
                 written => break written.unwrap(),
             }
         };
-        versions.push(expected.as_u64());
+        versions.push(expected.0);
     }
     versions
 }

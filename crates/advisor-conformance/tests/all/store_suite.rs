@@ -206,7 +206,7 @@ impl ConversationStore for Broken {
             How::KeepsForksOfTheDeleted if self.keys.lock().unwrap().contains_key(&Self::deletion(key)) => {
                 read.iter_mut()
                     .filter(|entry| entry.seq == 5)
-                    .for_each(|entry| entry.parent = Some(EntryId::new(1)));
+                    .for_each(|entry| entry.parent = Some(EntryId(1)));
             }
             _ => {}
         }
@@ -284,9 +284,7 @@ impl ConversationStore for Broken {
             How::IgnoresTokens => batch.token = None,
             How::IgnoresTheLastTurn => batch.last_turn = None,
             How::IgnoresParents => batch.parent = None,
-            How::TakesAnyParent => {
-                batch.parent = batch.parent.filter(|parent| parent.as_u64() <= current.as_u64())
-            }
+            How::TakesAnyParent => batch.parent = batch.parent.filter(|parent| parent.0 <= current.0),
             _ => {}
         }
         self.inner.append(key, expected, batch).await

@@ -155,7 +155,7 @@ impl Question {
     async fn end_of(&self, server: &ChatServer, turn: &TurnId) -> Result<Option<EntryId>, Refusal> {
         let _place = server.stored_reads.begin().await?;
         let end_in = |entries: &[Entry]| {
-            entries.iter().rfind(|entry| &entry.turn == turn).map(|entry| EntryId::new(entry.seq))
+            entries.iter().rfind(|entry| &entry.turn == turn).map(|entry| EntryId(entry.seq))
         };
         let store = server.memory.store();
         let recent = in_time(store.load(&self.conversation, ReadRange::LastTurns(RECENT_TURNS))).await?;
@@ -167,7 +167,7 @@ impl Question {
             let page = in_time(store.read(&self.conversation, after, PAGE)).await?;
             end = end_in(&page).or(end);
             match page.last() {
-                Some(last) if page.len() == PAGE => after = EntryId::new(last.seq),
+                Some(last) if page.len() == PAGE => after = EntryId(last.seq),
                 _ => return Ok(end),
             }
         }

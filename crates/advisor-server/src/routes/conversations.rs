@@ -107,7 +107,7 @@ pub(super) async fn read(
     Parameters(ReadQuery { limit, before, view }): Parameters<ReadQuery>,
 ) -> Result<Json<Value>, Refusal> {
     let key = user.conversation(&id?)?;
-    let tip = before.map(|before| EntryId::new(before.get()));
+    let tip = before.map(|before| EntryId(before.get()));
     let page = StoredPage::read(&server, &key, tip, limit).await?;
     let (turns, most) = (page.page, server.limits.page_bytes);
     let (messages, before) = page.place.work(move || written(turns, view, most)).await?;

@@ -35,7 +35,7 @@ async fn fill(store: &InMemoryStore, turns: u64, answer: &str) {
         ];
         let entries = kinds.map(|kind| NewEntry::new(turn.clone(), kind)).to_vec();
         let batch = Batch::new(BatchKey::for_input(turn), entries);
-        store.append(&key, Version::new(number * 3), batch).await.unwrap();
+        store.append(&key, Version(number * 3), batch).await.unwrap();
     }
 }
 

@@ -33,7 +33,7 @@ impl StoreFault {
         match self {
             Self::Unavailable => Some(StoreError::unavailable("the test wants it so")),
             Self::AnswerLost => Some(StoreError::outcome_unknown("the test wants it so")),
-            Self::Conflict => Some(StoreError::Conflict { current: Version::new(u64::MAX) }),
+            Self::Conflict => Some(StoreError::Conflict { current: Version(u64::MAX) }),
             _ => None,
         }
     }

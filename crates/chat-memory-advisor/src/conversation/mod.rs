@@ -400,7 +400,7 @@ pub(crate) async fn find_in_log<T>(
         let page = read_in_time(store.read(key, after, PAGE)).await.map_err(not_loaded)?;
         let (found, last) = (page.iter().find_map(&find), page.get(PAGE - 1));
         match last.filter(|_| found.is_none()) {
-            Some(last) => after = EntryId::new(last.seq),
+            Some(last) => after = EntryId(last.seq),
             None => return Ok(found),
         }
     }
@@ -460,11 +460,11 @@ mod tests {
         let key = key();
         let running = hold(&registry, &key, "a");
         registry.register(&key, UnfinishedTurn { stopped: StoppedWhile::AfterEnd, ..silent("b") });
-        registry.note_lease(&key, FencingToken::new(1));
+        registry.note_lease(&key, FencingToken(1));
         running.release();
         assert!(registry.lease(&key).token.is_none(), "evicted once no turn runs");
         let running = hold(&registry, &key, "a");
-        registry.note_lease(&key, FencingToken::new(1));
+        registry.note_lease(&key, FencingToken(1));
         registry.evict_lease(&key);
         assert!(registry.lease(&key).token.is_some() && registry.idle_tokens().is_empty());
         drop(running);
@@ -488,7 +488,7 @@ mod tests {
     fn law_k3_fenced_text_stays_for_later_turn_here() {
         let registry = Arc::new(Registry::default());
         let (key, other) = (key(), ConversationKey::new("d").unwrap());
-        let fenced = UnfinishedTurn { token: Some(FencingToken::new(1)), ..silent("a") };
+        let fenced = UnfinishedTurn { token: Some(FencingToken(1)), ..silent("a") };
         let fenced = registry.register(&key, fenced);
         assert!(!registry.is_used_after(&key, &fenced), "the turn that holds the lease is elsewhere");
         {
@@ -497,7 +497,7 @@ mod tests {
             assert!(!registry.is_used_after(&other, &fenced));
         }
         assert!(!registry.is_used_after(&key, &fenced));
-        registry.note_lease(&key, FencingToken::new(2));
+        registry.note_lease(&key, FencingToken(2));
         assert!(registry.is_used_after(&key, &fenced), "a turn had the lease and has released it");
         let newer = registry.unfinished_in(&key).remove(0);
         assert!(!registry.is_used_after(&key, &newer));
@@ -510,7 +510,7 @@ mod tests {
         let registry = Arc::new(Registry::default());
         let key = key();
         let mut running = hold(&registry, &key, "a");
-        running.unconfirmed = Some(UnfinishedTurn { token: Some(FencingToken::new(1)), ..silent("a") });
+        running.unconfirmed = Some(UnfinishedTurn { token: Some(FencingToken(1)), ..silent("a") });
         drop(running);
         assert_eq!(registry.unfinished_in(&key)[0].token, None, "the turn has no lease");
     }
@@ -545,8 +545,8 @@ mod tests {
     fn law_k3_reregistered_turn_keeps_highest_fence() {
         let registry = Registry::default();
         let key = ConversationKey::new("c").unwrap();
-        registry.register(&key, UnfinishedTurn { token: Some(FencingToken::new(7)), ..silent("a") });
-        assert_eq!(registry.register(&key, silent("a")).token, Some(FencingToken::new(7)));
+        registry.register(&key, UnfinishedTurn { token: Some(FencingToken(7)), ..silent("a") });
+        assert_eq!(registry.register(&key, silent("a")).token, Some(FencingToken(7)));
     }
 
     #[test]
@@ -571,17 +571,17 @@ mod tests {
         let registry = Arc::new(Registry::with_most([0, 10 * OVERHEAD, 0]));
         let key = |name: usize| ConversationKey::new(&format!("c{name}")).unwrap();
         for name in 0..100 {
-            registry.note_lease(&key(name), FencingToken::new(1));
+            registry.note_lease(&key(name), FencingToken(1));
             registry.change_lease(&key(name), |lease| lease.unanswered_requests.push(turn("t")));
             registry.evict_lease(&key(name));
         }
         assert!(registry.conversations.len() <= 11, "{}", registry.conversations.len());
         let _running = hold(&registry, &key(99), "t");
-        registry.note_lease(&key(99), FencingToken::new(1));
+        registry.note_lease(&key(99), FencingToken(1));
         registry.evict_lease(&key(99));
         assert!(registry.lease(&key(99)).token.is_some(), "that of a running turn stays");
         let registry = Registry::with_most([0, OVERHEAD, 0]);
-        registry.note_lease(&key(0), FencingToken::new(1));
+        registry.note_lease(&key(0), FencingToken(1));
         registry.evict_lease(&key(0));
         assert!(registry.lease(&key(0)).token.is_some(), "up to the limit, all stay");
     }
@@ -590,10 +590,10 @@ mod tests {
     fn lease_is_released_by_its_token() {
         let (registry, key) = (Registry::default(), key());
         registry.change_lease(&key, |lease| lease.unanswered_requests = vec![turn("a"), turn("b")]);
-        registry.note_lease(&key, FencingToken::new(2));
-        registry.note_released(&key, FencingToken::new(1));
-        assert_eq!(registry.lease(&key).token, Some(FencingToken::new(2)), "another lease was released");
-        registry.note_released(&key, FencingToken::new(2));
+        registry.note_lease(&key, FencingToken(2));
+        registry.note_released(&key, FencingToken(1));
+        assert_eq!(registry.lease(&key).token, Some(FencingToken(2)), "another lease was released");
+        registry.note_released(&key, FencingToken(2));
         assert_eq!(registry.lease(&key).token, None);
         assert_eq!(registry.lease(&key).unanswered_requests, [turn("a"), turn("b")]);
         registry.change_lease(&key, |lease| lease.unanswered_requests.clear());
@@ -635,9 +635,9 @@ mod tests {
         let entries =
             (0..2 * PAGE + 1).map(|number| NewEntry::new(turn("t"), user(&number.to_string()).into()));
         let batch = Batch::new(BatchKey::for_input(turn("t")), entries.collect());
-        store.append(&key, Version::new(0), batch).await.unwrap();
+        store.append(&key, Version(0), batch).await.unwrap();
         let first_after = |after: u64, least: u64| {
-            find_in_log(&store, &key, EntryId::new(after), move |entry| {
+            find_in_log(&store, &key, EntryId(after), move |entry| {
                 Some(entry.seq).filter(|seq| *seq >= least)
             })
         };

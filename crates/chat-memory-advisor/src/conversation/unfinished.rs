@@ -90,7 +90,7 @@ impl UnfinishedTurn {
     /// that it knew, the log may only have those that it was writing and those that closed it, up to an end. Results
     /// without an end are those of another run, which goes on.
     pub(crate) fn is_last_to_run(&self, entries: &[Entry]) -> bool {
-        let is_known = |entry: &&Entry| self.known.is_none_or(|known| entry.seq <= known.as_u64());
+        let is_known = |entry: &&Entry| self.known.is_none_or(|known| entry.seq <= known.0);
         let known = entries.iter().take_while(is_known).count();
         if self.stopped == StoppedWhile::Beginning && known > 0 {
             return false;

@@ -83,8 +83,8 @@ impl LastTurn {
         let entry = |start: &CallStart| NewEntry::new(turn.clone(), EntryKind::CallStarted(start.clone()));
         let entries = starts.iter().map(entry).collect();
         let seqs = self.entries.iter().map(|entry| entry.seq);
-        let written = seqs.filter(|seq| *seq <= self.version.as_u64()).max();
-        let parent = written.filter(|seq| Version::new(*seq) != self.version).map(EntryId::new);
+        let written = seqs.filter(|seq| *seq <= self.version.0).max();
+        let parent = written.filter(|seq| Version(*seq) != self.version).map(EntryId);
         Batch::new(key, entries).with_parent(parent).with_last_turn(self.last_turn.clone())
     }
 }
@@ -102,7 +102,7 @@ pub(crate) async fn append_starts<T>(
         let (starts, planned) = plan(&last)?;
         let Some(first) = starts.first() else { return Ok(planned) };
         // A start may be recorded after the answer on any branch.
-        let after = last.entries.first().map_or(EntryId::BEGINNING, |entry| EntryId::new(entry.seq));
+        let after = last.entries.first().map_or(EntryId::BEGINNING, |entry| EntryId(entry.seq));
         let is_one = |entry: &Entry| match &entry.kind {
             EntryKind::CallStarted(known) => starts.iter().find(|start| start.key == known.key).cloned(),
             _ => None,

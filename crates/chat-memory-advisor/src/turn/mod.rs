@@ -377,7 +377,7 @@ impl TurnMemoryState {
         self.catch_up(state).await?;
         if let Some(known) = starts.iter().find(|start| state.started.contains(&start.key)) {
             let text = format!("the call {} was started before, and its tool must not run twice", known.key);
-            return Err(Error::new(ErrorKind::StoreConflict { current: state.version.as_u64() }, text));
+            return Err(Error::new(ErrorKind::StoreConflict { current: state.version.0 }, text));
         }
         self.reopen(state).await?;
         let write = Write::new(round, None, state.prompt.unchanged());

@@ -24,7 +24,7 @@ async fn stored(log: &[Entry], forks: &[(usize, u64)]) -> ChatMemoryAdvisor {
     for ((from, parent), to) in begins.zip(ends) {
         let new = log[from..to].iter().map(|entry| NewEntry::new(entry.turn.clone(), entry.kind.clone()));
         let batch = Batch::new(BatchKey::new(turn("setup"), 0, from.to_string()), new.collect());
-        let batch = batch.with_parent(parent.map(EntryId::new));
+        let batch = batch.with_parent(parent.map(EntryId));
         store.append(&key(), Version::EMPTY.after(from), batch).await.unwrap();
     }
     ChatMemoryAdvisor::new(store)
@@ -95,12 +95,12 @@ async fn calls_that_wait_have_no_result_yet() {
     }
     // So it is if the page is asked to end with the last entry, but the conversation may continue without results.
     let memory = stored(&log(&[plain("a"), waiting()]), &[]).await;
-    let page = memory.turns(&key(), Some(EntryId::new(7)), NonZeroUsize::MIN).await.unwrap();
+    let page = memory.turns(&key(), Some(EntryId(7)), NonZeroUsize::MIN).await.unwrap();
     assert_eq!(words(&page.turns[0].messages), "u:b a(1,2,3) r2");
     let next = shown(&[waiting(), plain("c")], 1).await;
     assert!(next.starts_with("b: u:b a(1,2,3) r1! r2 r3! a:"), "{next}");
     let memory = stored(&log(&[waiting(), plain("c")]), &[(4, 0)]).await;
-    let page = memory.turns(&key(), Some(EntryId::new(4)), NonZeroUsize::MIN).await.unwrap();
+    let page = memory.turns(&key(), Some(EntryId(4)), NonZeroUsize::MIN).await.unwrap();
     let branch = words(&page.turns[0].messages);
     assert!(branch.starts_with("u:b a(1,2,3) r1! r2 r3! a:"), "{branch}");
     // They must not run, or may have run.
@@ -174,19 +174,19 @@ async fn page_can_be_shortened_at_its_beginning() {
         assert_eq!(turns, whole.turns, "without {refused}");
     }
     // The newest turn is kept with the one whose call it answers.
-    let joined = memory.turns(&key(), Some(EntryId::new(9)), NonZeroUsize::new(9).unwrap()).await.unwrap();
+    let joined = memory.turns(&key(), Some(EntryId(9)), NonZeroUsize::new(9).unwrap()).await.unwrap();
     let joined = joined.keep_newest_while(|_| false);
-    assert_eq!((joined.turns.len(), joined.before), (2, Some(EntryId::new(3))));
+    assert_eq!((joined.turns.len(), joined.before), (2, Some(EntryId(3))));
 }
 
 #[tokio::test]
 async fn page_ends_with_any_entry() {
     let memory = stored(&log(&["a", "b", "c"].map(plain)), &[]).await;
     for (tip, shown) in [(5, "u:b a:B"), (4, "u:b a:[interrupted]"), (3, "u:a a:A"), (0, "")] {
-        let page = memory.turns(&key(), Some(EntryId::new(tip)), NonZeroUsize::MIN).await.unwrap();
+        let page = memory.turns(&key(), Some(EntryId(tip)), NonZeroUsize::MIN).await.unwrap();
         assert_eq!(words(page.turns.iter().flat_map(|turn| &turn.messages)), shown, "to {tip}");
     }
-    let beyond = memory.turns(&key(), Some(EntryId::new(10)), NonZeroUsize::MIN).await.unwrap_err();
+    let beyond = memory.turns(&key(), Some(EntryId(10)), NonZeroUsize::MIN).await.unwrap_err();
     assert_eq!(beyond.kind(), advisor_core::ErrorKind::Configuration);
 }
 
@@ -204,7 +204,7 @@ async fn unfinished_end_belongs_to_newest_page() {
     let shown: Vec<_> = pages(&memory, None, 1).await.into_iter().flat_map(|page| page.turns).collect();
     assert_eq!(words(&shown[0].messages), "u:a a:A");
     assert_eq!(words(&shown[1].messages), "u:b a:so far [interrupted]");
-    let branch = pages(&memory, Some(EntryId::new(3)), 1).await.pop().unwrap();
+    let branch = pages(&memory, Some(EntryId(3)), 1).await.pop().unwrap();
     assert_eq!(words(&branch.turns[0].messages), "u:b a:[interrupted]", "a branch that cuts the turn");
     let undone = UnfinishedTurn::new(turn("b"), None, Vec::new());
     let end = TurnEnd::RolledBack;
@@ -234,7 +234,7 @@ async fn leave_waiting(
         None => memory.store().load(&key(), ReadRange::All).await.unwrap(),
         Some(tip) => memory.store().load_branch(&key(), tip, ReadRange::All).await.unwrap(),
     };
-    let is_newest = snapshot.entries.last().is_some_and(|last| Version::new(last.seq) == snapshot.version);
+    let is_newest = snapshot.entries.last().is_some_and(|last| Version(last.seq) == snapshot.version);
     let kept =
         snapshot.entries.chunk_by(same_turn).filter(|turn| last_end(turn) != Some(&TurnEnd::RolledBack));
     let mut answers = kept.flatten().filter_map(|entry| entry.kind.as_message());

@@ -32,7 +32,7 @@ async fn answered(turn: TurnStream) -> Result<String> {
 }
 
 async fn branch(store: &impl ConversationStore, tip: u64) -> String {
-    log_words(&store.load_branch(&key(), EntryId::new(tip), ReadRange::All).await.unwrap().entries)
+    log_words(&store.load_branch(&key(), EntryId(tip), ReadRange::All).await.unwrap().entries)
 }
 
 async fn log(store: &impl ConversationStore) -> String {
@@ -40,7 +40,7 @@ async fn log(store: &impl ConversationStore) -> String {
 }
 
 async fn tips(store: &impl ConversationStore) -> Vec<u64> {
-    store.branches(&key()).await.unwrap().into_iter().map(EntryId::as_u64).collect()
+    store.branches(&key()).await.unwrap().into_iter().map(|tip| tip.0).collect()
 }
 
 fn calls(ids: &[&str]) -> Answer {
@@ -122,7 +122,7 @@ async fn law_m1_branch_inside_turn_begins_with_valid_transcript() {
             let (memory, store) = memory();
             let (client, model) = client(&memory, place, answers([Answer::from_text("n")]));
             three_turns(&client).await;
-            let off = branching(&client, "off", "x", ForkPoint::After(EntryId::new(tip)));
+            let off = branching(&client, "off", "x", ForkPoint::After(EntryId(tip)));
             assert_eq!(answered(off).await.unwrap(), "n");
             let expected = ["s:S", prefix, "u:x"].into_iter().filter(|part| !part.is_empty());
             assert_eq!(sent(&model, 4), expected.collect::<Vec<_>>().join(" "), "after {tip}");
@@ -139,7 +139,7 @@ async fn an_old_branch_is_gone_on_with() {
         let (client, model) = client(&memory, place, answers(["A", "d", "e"].map(Answer::from_text)));
         three_turns(&client).await;
         answered(branching(&client, "edited", "U", ForkPoint::Before(id("one")))).await.unwrap();
-        let on = branching(&client, "on", "x", ForkPoint::After(EntryId::new(11)));
+        let on = branching(&client, "on", "x", ForkPoint::After(EntryId(11)));
         assert_eq!(answered(on).await.unwrap(), "d");
         assert_eq!(sent(&model, 5), "s:S u:u a:a u:v a(1) r1 a:b u:w a:c u:x");
         assert_eq!(log(&store).await, format!("{OLD} u:x a:d ."));
@@ -227,7 +227,7 @@ async fn the_same_branching_turn_again_is_answered_once() {
         }
         assert_eq!((model.prompts().len(), log(&store).await.as_str()), (5, "u:U a:A ."));
         // On another branch it is not found, and not asked twice either.
-        answered(branching(&client, "on", "x", ForkPoint::After(EntryId::new(11)))).await.unwrap();
+        answered(branching(&client, "on", "x", ForkPoint::After(EntryId(11)))).await.unwrap();
         let refused = answered(edited()).await.unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::TurnIdReused);
         assert_eq!(model.prompts().len(), 6);
@@ -263,13 +263,13 @@ async fn missing_fork_point_is_an_error() {
         let (client, model) = client(&memory, place, answers([]));
         three_turns(&client).await;
         let before = log(&store).await;
-        for from in [ForkPoint::Before(id("nobody")), ForkPoint::After(EntryId::new(12))] {
+        for from in [ForkPoint::Before(id("nobody")), ForkPoint::After(EntryId(12))] {
             let refused = answered(branching(&client, "off", "x", from.clone())).await.unwrap_err();
             assert_eq!(refused.kind(), ErrorKind::Configuration, "{from:?}");
         }
         assert_eq!((log(&store).await, model.prompts().len()), (before, 4));
         let version = store.load(&key(), ReadRange::LastEntries(0)).await.unwrap().version;
-        assert_eq!(version, Version::new(11));
+        assert_eq!(version, Version(11));
         // The conversation is free.
         let (next, _) = crate::support::client(&memory, place, [Answer::from_text("n")]);
         assert_eq!(ask(&next, "x").await.unwrap(), "n");
@@ -296,7 +296,7 @@ async fn law_m2_turn_with_only_ephemeral_input_stays_on_branch() {
         let (client, model) = client(&memory, place, answers([Answer::from_text("d")]));
         three_turns(&client).await;
         let hint = client.prompt().messages([Message::user("again").ephemeral()]).conversation("c");
-        let again = hint.turn(id("again")).extension(ForkPoint::After(EntryId::new(3)));
+        let again = hint.turn(id("again")).extension(ForkPoint::After(EntryId(3)));
         assert_eq!(again.call().await.unwrap().text(), "d");
         assert_eq!(sent(&model, 4), "s:S u:u a:a u:again");
         assert_eq!(log(&store).await, "u:u a:a . a:d .", "{place:?}");

@@ -277,7 +277,7 @@ async fn law_k4_late_renewal_does_not_block_next_turn() {
     gate.release();
     running.call().await.unwrap();
     let leases = store.leases().unwrap();
-    leases.renew(&key(), FencingToken::new(1), Duration::from_secs(30)).await.unwrap();
+    leases.renew(&key(), FencingToken(1), Duration::from_secs(30)).await.unwrap();
     assert_eq!(ask(&client, "2").await.unwrap(), "two");
 }
 

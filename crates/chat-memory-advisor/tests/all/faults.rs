@@ -260,7 +260,7 @@ impl Around for Lagging {
 
     fn show(&self, read: &mut Snapshot) {
         read.entries.truncate(read.entries.len().saturating_sub(self.0));
-        read.version = read.entries.last().map_or(Version::EMPTY, |last| Version::new(last.seq));
+        read.version = read.entries.last().map_or(Version::EMPTY, |last| Version(last.seq));
         read.open_turn = None;
     }
 }
@@ -320,7 +320,7 @@ async fn law_t3_every_operation_of_a_silent_store_is_bounded() {
         ("release", true, None, 4, Ok("next")),
         ("search of the last branch", false, Some(no_such_turn.clone()), 0, Err(ErrorKind::Store)),
         ("search of the log", false, Some(no_such_turn), 1, Err(ErrorKind::Store)),
-        ("load of a branch", false, Some(ForkPoint::After(EntryId::new(3))), 1, Err(ErrorKind::Store)),
+        ("load of a branch", false, Some(ForkPoint::After(EntryId(3))), 1, Err(ErrorKind::Store)),
     ] {
         let inner = InMemoryStore::new();
         let store = FaultStore::new(if leases { inner.with_leases() } else { inner });

@@ -100,7 +100,7 @@ async fn summary_is_sent_only_on_branches_it_covers() {
     }
     assert_eq!(later.run().await, 1);
     let off = |user: &'static str, entry: u64| {
-        let from = ForkPoint::After(EntryId::new(entry));
+        let from = ForkPoint::After(EntryId(entry));
         client.prompt().user(user).conversation("c").extension(from).call()
     };
     // It tells of the first six entries, and waits to be stored.

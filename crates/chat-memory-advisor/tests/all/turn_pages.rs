@@ -43,7 +43,7 @@ async fn page_costs_the_entries_of_its_turns() {
         assert_eq!(read.turns.len(), 2);
         (tip, turns) = (read.before, turns + read.turns.len());
     }
-    assert_eq!((turns, tip), (10, Some(EntryId::new(570))));
+    assert_eq!((turns, tip), (10, Some(EntryId(570))));
 }
 
 #[tokio::test]

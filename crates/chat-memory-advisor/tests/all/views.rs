@@ -173,7 +173,7 @@ impl Case {
         for entries in self.stored.iter().enumerate().map(entries) {
             let batch = Batch::new(BatchKey::new(entries[0].turn.clone(), 0, "input"), entries);
             at = store.append(&key(), at, batch).await.unwrap();
-            tips.push(EntryId::new(at.as_u64()));
+            tips.push(EntryId(at.0));
         }
         let (turn, input, fork_point) = self.input(&tips);
         let memory = ChatMemoryAdvisor::new(store.clone())

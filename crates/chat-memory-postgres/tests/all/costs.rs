@@ -49,12 +49,12 @@ async fn reading_branch_end_cost_is_independent_of_log() {
         cost(&pool, &place, async || store.load(&key(name), range).await.unwrap().entries.len()).await
     };
     let older = async |name: &str, tip: u64, range| {
-        let tip = EntryId::new(tip);
+        let tip = EntryId(tip);
         let load = async || store.load_branch(&key(name), tip, range).await.unwrap().entries.len();
         cost(&pool, &place, load).await
     };
     let page = async |name: &str, after: u64| {
-        let after = EntryId::new(after);
+        let after = EntryId(after);
         cost(&pool, &place, async || store.read(&key(name), after, 50).await.unwrap().len()).await
     };
     for range in [ReadRange::LastEntries(20), ReadRange::LastTurns(7)] {

@@ -117,7 +117,7 @@ async fn connection_lost_after_append_makes_outcome_unknown() {
     assert!(matches!(appended, Err(StoreError::OutcomeUnknown { .. })), "{appended:?}");
     holder.batch_execute("COMMIT").await.unwrap();
     // The same batch under the same key tells, on a new connection.
-    assert_eq!(store.append(&key("c"), version, batch).await.unwrap(), Version::new(2));
+    assert_eq!(store.append(&key("c"), version, batch).await.unwrap(), Version(2));
     place.remove().await;
 }
 
@@ -135,7 +135,7 @@ async fn server_timeout_makes_outcome_unknown_and_drops_connection() {
     // The pool's only connection hung; another one reads.
     assert_eq!(store.load(&key("c"), ReadRange::All).await.unwrap().version, version);
     holder.batch_execute("COMMIT").await.unwrap();
-    assert_eq!(store.append(&key("c"), version, batch).await.unwrap(), Version::new(2));
+    assert_eq!(store.append(&key("c"), version, batch).await.unwrap(), Version(2));
     place.remove().await;
 }
 
@@ -182,7 +182,7 @@ async fn dropped_append_is_never_applied_after_later_append() {
         yield_now().await;
     }
     let read = store.load(&key("c"), ReadRange::All).await.unwrap();
-    assert_eq!((read.version, read.entries.len()), (Version::new(2), 2));
+    assert_eq!((read.version, read.entries.len()), (Version(2), 2));
     assert_eq!(read.entries[1].kind, EntryKind::Summary("later".into()));
     place.remove().await;
 }
@@ -201,7 +201,7 @@ async fn idle_connections_that_the_server_closed_are_replaced() {
         yield_now().await;
     }
     drop(client);
-    assert_eq!(store.append(&key("c"), version, said("t", 1, &["b"])).await.unwrap(), Version::new(2));
+    assert_eq!(store.append(&key("c"), version, said("t", 1, &["b"])).await.unwrap(), Version(2));
     place.remove().await;
 }
 
@@ -254,9 +254,9 @@ async fn refused_append_is_not_written() {
 async fn out_of_range_limits_and_numbers_are_errors() {
     let Some(place) = Place::new() else { return };
     let store = place.store(1).await;
-    let append = async |expected, batch| store.append(&key("c"), Version::new(expected), batch).await;
+    let append = async |expected, batch| store.append(&key("c"), Version(expected), batch).await;
     append(0, said("t", 0, &["a"])).await.unwrap();
-    let token = append(1, said("t", 1, &["a"]).with_token(FencingToken::new(u64::MAX))).await;
+    let token = append(1, said("t", 1, &["a"]).with_token(FencingToken(u64::MAX))).await;
     assert!(matches!(token, Err(StoreError::Unsupported { .. })), "{token:?}");
     let mut long = said("t", 1, &["a"]);
     long.key.step = "s".repeat(1_025).into();

@@ -46,10 +46,8 @@ async fn writer_is_refused_when_fence_passes_on() {
         store.append(&key("c"), Version::EMPTY, said("t", 0, &["x"]).with_token(old)).await.unwrap();
     // The right passes on in a transaction that is not done yet, and an append with the old one comes.
     let other = place.client().await;
-    let take = format!(
-        "BEGIN; SELECT {{schema}}.acquire_lease('default', 'c', 'u', 3600000000, {}, false)",
-        old.as_u64()
-    );
+    let take =
+        format!("BEGIN; SELECT {{schema}}.acquire_lease('default', 'c', 'u', 3600000000, {}, false)", old.0);
     other.batch_execute(&place.sql(&take)).await.unwrap();
     let conversation = key("c");
     let mut late = store.append(&conversation, version, said("t", 1, &["y"]).with_token(old));
@@ -73,7 +71,7 @@ async fn fence_is_granted_after_writers_with_lower_fence() {
     let mut given = store.leases().unwrap().acquire(&conversation, &turn, HOUR, None, false);
     wait_for_a_lock(&place, "acquire_lease", &mut given).await;
     other.batch_execute("COMMIT").await.unwrap();
-    assert!(given.await.unwrap() > FencingToken::new(5));
+    assert!(given.await.unwrap() > FencingToken(5));
     place.remove().await;
 }
 
@@ -84,13 +82,13 @@ async fn granted_fence_exceeds_every_written_fence() {
     let leases = store.leases().unwrap();
     let held = leases.acquire(&key("c"), &turn(), HOUR, None, false).await.unwrap();
     // Of somebody who counts tokens himself.
-    let higher = FencingToken::new(held.as_u64() + 6);
+    let higher = FencingToken(held.0 + 6);
     store.append(&key("c"), Version::EMPTY, said("t", 0, &["x"]).with_token(higher)).await.unwrap();
     let renewed = leases.renew(&key("c"), held, HOUR).await;
     assert!(matches!(renewed, Err(StoreError::Fenced)), "{renewed:?}");
     let given = leases.acquire(&key("c"), &turn(), HOUR, Some(higher), false).await.unwrap();
     assert!(given > higher, "{given:?} is not above {higher:?}");
-    let late = store.append(&key("c"), Version::new(1), said("t", 1, &["y"]).with_token(higher)).await;
+    let late = store.append(&key("c"), Version(1), said("t", 1, &["y"]).with_token(higher)).await;
     assert!(matches!(late, Err(StoreError::Fenced)), "{late:?}");
     place.remove().await;
 }

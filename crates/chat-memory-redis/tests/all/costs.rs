@@ -32,7 +32,7 @@ async fn reading_branch_end_cost_is_independent_of_log() {
         assert!(long <= 2 * short, "{range:?}: {long} bytes, of short {short}");
     }
     let page = async |name: &str, after: u64| {
-        let after = EntryId::new(after);
+        let after = EntryId(after);
         cost(&relay, async || store.read(&key(name), after, 50).await.unwrap().len()).await
     };
     let short = page("short", 100).await;

@@ -77,7 +77,7 @@ async fn connection_lost_after_append_makes_outcome_unknown() {
     let appended = store.append(&key("c"), version, batch.clone()).await;
     assert!(matches!(appended, Err(StoreError::OutcomeUnknown { .. })), "{appended:?}");
     // The same batch under the same key tells, on a new connection.
-    assert_eq!(store.append(&key("c"), version, batch).await.unwrap(), Version::new(2));
+    assert_eq!(store.append(&key("c"), version, batch).await.unwrap(), Version(2));
     // A failed read never has an unknown outcome.
     fail(&store, &relay, Fault::Cut).await;
     let read = store.load(&key("c"), ReadRange::All).await.unwrap_err();
@@ -92,7 +92,7 @@ async fn connection_lost_after_append_makes_outcome_unknown() {
     fail(&store, &relay, Fault::Cut).await;
     let deleted = store.delete(&key("c")).await.unwrap_err();
     assert_eq!(unavailable(&deleted), Some(true), "its mark was only read: {deleted:?}");
-    assert_eq!(store.load(&key("c"), ReadRange::All).await.unwrap().version, Version::new(2));
+    assert_eq!(store.load(&key("c"), ReadRange::All).await.unwrap().version, Version(2));
     place.remove().await;
 }
 
@@ -108,12 +108,12 @@ async fn server_timeout_makes_outcome_unknown_and_drops_connection() {
     let batch = said("t", 1, &["b"]);
     let late = hurried.append(&key("c"), version, batch.clone()).await;
     assert!(matches!(late, Err(StoreError::OutcomeUnknown { .. })), "{late:?}");
-    assert_eq!(store.append(&key("c"), version, batch).await.unwrap(), Version::new(2));
+    assert_eq!(store.append(&key("c"), version, batch).await.unwrap(), Version(2));
     fail(&store, &relay, Fault::Hold).await;
     let late = hurried.load(&key("c"), ReadRange::All).await.unwrap_err();
     assert_eq!(unavailable(&late), Some(true), "{late:?}");
     // On a connection that answers nothing this would wait for half a minute.
-    assert_eq!(store.load(&key("c"), ReadRange::All).await.unwrap().version, Version::new(2));
+    assert_eq!(store.load(&key("c"), ReadRange::All).await.unwrap().version, Version(2));
     place.remove().await;
 }
 
@@ -148,7 +148,7 @@ async fn idle_connections_that_the_server_closed_are_replaced() {
         relay.close().await;
         version = store.append(&key("c"), version, said("t", round, &["b"])).await.unwrap();
     }
-    assert_eq!(version, Version::new(20));
+    assert_eq!(version, Version(20));
     place.remove().await;
 }
 
@@ -166,7 +166,7 @@ async fn stopped_server_is_unavailable_until_it_returns() {
         assert_eq!(unavailable(&error), Some(true), "{round}: {error:?}");
     }
     relay.refuse(false).await;
-    assert_eq!(store.append(&key("c"), version, said("t", 1, &["b"])).await.unwrap(), Version::new(2));
+    assert_eq!(store.append(&key("c"), version, said("t", 1, &["b"])).await.unwrap(), Version(2));
     place.remove().await;
 }
 
@@ -187,14 +187,11 @@ async fn dropped_append_is_never_applied_after_later_append() {
     // It was applied before it was dropped, so it came before the later one.
     let other = place.store().await;
     let later = other.append(&key("c"), version, said("t", 2, &["later"])).await;
-    assert!(
-        matches!(later, Err(StoreError::Conflict { current }) if current == Version::new(2)),
-        "{later:?}"
-    );
-    other.append(&key("c"), Version::new(2), said("t", 2, &["later"])).await.unwrap();
+    assert!(matches!(later, Err(StoreError::Conflict { current }) if current == Version(2)), "{later:?}");
+    other.append(&key("c"), Version(2), said("t", 2, &["later"])).await.unwrap();
     let again = other.append(&key("c"), version, said("t", 1, &["dropped"])).await;
-    assert_eq!(again.unwrap(), Version::new(2));
-    assert_eq!(other.load(&key("c"), ReadRange::All).await.unwrap().version, Version::new(3));
+    assert_eq!(again.unwrap(), Version(2));
+    assert_eq!(other.load(&key("c"), ReadRange::All).await.unwrap().version, Version(3));
     place.remove().await;
 }
 
@@ -228,7 +225,7 @@ async fn refused_append_is_not_written() {
         let read = store.load(&key("c"), ReadRange::All).await.unwrap_err();
         assert_eq!(unavailable(&read), Some(true), "{nonsense}: {read:?}");
     }
-    assert_eq!(store.append(&key("c"), version, said("t", 1, &["b"])).await.unwrap(), Version::new(2));
+    assert_eq!(store.append(&key("c"), version, said("t", 1, &["b"])).await.unwrap(), Version(2));
     place.remove().await;
 }
 
@@ -281,7 +278,7 @@ async fn conversation_with_broken_keys_is_refused_unchanged() {
     for part in PARTS {
         for strange in ["DEL", "SET", "RPOP"] {
             let version = store.append(&key("c"), Version::EMPTY, said("t", 0, &["a", "b"])).await.unwrap();
-            let branch = said("u", 0, &["c"]).with_parent(EntryId::new(1));
+            let branch = said("u", 0, &["c"]).with_parent(EntryId(1));
             let version = store.append(&key("c"), version, branch).await.unwrap();
             match (strange, part) {
                 ("DEL", _) => drop(place.run::<i64>(&format!("DEL @{part}")).await),
@@ -323,7 +320,7 @@ async fn branch_with_invalid_fork_is_refused_without_looping() {
     let store = place.store().await;
     for fork in ["", "x", "3 1 1", "-3 1 1 1", "3 3 1 1", "3 9 1 1"] {
         let version = store.append(&key("c"), Version::EMPTY, said("t", 0, &["a", "b"])).await.unwrap();
-        let branch = said("u", 0, &["c"]).with_parent(EntryId::new(1));
+        let branch = said("u", 0, &["c"]).with_parent(EntryId(1));
         let version = store.append(&key("c"), version, branch.clone()).await.unwrap();
         place.set_fork(fork).await;
         let before = place.dumps(&PARTS).await;
@@ -331,11 +328,11 @@ async fn branch_with_invalid_fork_is_refused_without_looping() {
         for range in [ReadRange::All, ReadRange::LastEntries(2), ReadRange::LastTurns(2)] {
             assert!(refused(store.load(&key("c"), range).await.unwrap_err()), "{fork}");
         }
-        assert!(refused(store.load_branch(&key("c"), EntryId::new(2), ReadRange::All).await.unwrap_err()));
+        assert!(refused(store.load_branch(&key("c"), EntryId(2), ReadRange::All).await.unwrap_err()));
         assert!(refused(store.read(&key("c"), EntryId::BEGINNING, 9).await.unwrap_err()), "{fork}");
         assert!(refused(store.branches(&key("c")).await.unwrap_err()), "{fork}");
         assert!(refused(store.append(&key("c"), version, branch).await.unwrap_err()), "{fork}");
-        let another = said("u", 1, &["d"]).with_parent(EntryId::new(2));
+        let another = said("u", 1, &["d"]).with_parent(EntryId(2));
         assert!(refused(store.append(&key("c"), version, another).await.unwrap_err()), "{fork}");
         assert_eq!(place.dumps(&PARTS).await, before, "{fork}: something was written");
         store.delete(&key("c")).await.unwrap();
@@ -347,9 +344,9 @@ async fn branch_with_invalid_fork_is_refused_without_looping() {
 async fn out_of_range_limits_and_numbers_are_errors() {
     let Some(place) = Place::new() else { return };
     let store = place.store().await;
-    let append = async |expected, batch| store.append(&key("c"), Version::new(expected), batch).await;
+    let append = async |expected, batch| store.append(&key("c"), Version(expected), batch).await;
     append(0, said("t", 0, &["a"])).await.unwrap();
-    let token = append(1, said("t", 1, &["a"]).with_token(FencingToken::new(1 << 53))).await;
+    let token = append(1, said("t", 1, &["a"]).with_token(FencingToken(1 << 53))).await;
     assert!(matches!(token, Err(StoreError::Unsupported { .. })), "{token:?}");
     let mut long = said("t", 1, &["a"]);
     long.key.step = "s".repeat(1_025).into();
@@ -358,9 +355,9 @@ async fn out_of_range_limits_and_numbers_are_errors() {
     append(1, long).await.unwrap();
     let large = append(2, said("t", 2, &[&"x".repeat(64 << 20)])).await;
     assert!(matches!(large, Err(StoreError::TooLarge)), "{large:?}");
-    let highest = FencingToken::new((1 << 53) - 1);
+    let highest = FencingToken((1 << 53) - 1);
     let version = append(2, said("t", 2, &["x"]).with_token(highest)).await.unwrap();
-    let lower = said("t", 3, &["x"]).with_token(FencingToken::new((1 << 53) - 2));
+    let lower = said("t", 3, &["x"]).with_token(FencingToken((1 << 53) - 2));
     let refused = store.append(&key("c"), version, lower).await;
     assert!(matches!(refused, Err(StoreError::Fenced)), "{refused:?}");
     place.remove().await;

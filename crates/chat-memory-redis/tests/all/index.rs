@@ -90,7 +90,7 @@ async fn making_and_deleting_at_once_hides_no_conversation() {
             maker_steps.allow(100);
             deleter_steps.allow(100);
             match making.await.unwrap() {
-                Ok(version) => assert_eq!(version, Version::new(1), "{what}"),
+                Ok(version) => assert_eq!(version, Version(1), "{what}"),
                 Err(error) => assert!(matches!(error, StoreError::Conflict { .. }), "{what}: {error:?}"),
             }
             deleting.await.unwrap().unwrap();
@@ -148,7 +148,7 @@ async fn refused_first_append_leaves_no_index_name() {
     let Some(place) = Place::new() else { return };
     let store = place.store().await;
     let batch = || said("t", 0, &["x"]);
-    for refused in [batch().with_parent(EntryId::new(1)), batch().with_last_turn(TurnId::new("u").unwrap())] {
+    for refused in [batch().with_parent(EntryId(1)), batch().with_last_turn(TurnId::new("u").unwrap())] {
         store.append(&key("c"), Version::EMPTY, refused).await.unwrap_err();
         assert_eq!(place.keys().await, Vec::<String>::new());
     }

@@ -18,7 +18,7 @@ async fn fences_grow_even_if_the_lease_was_lost() {
     let Some(place) = Place::new() else { return };
     let store = place.store().await;
     let leases = store.leases().unwrap();
-    let mut last = FencingToken::new(0);
+    let mut last = FencingToken(0);
     for _ in 0..50 {
         let token = leases.acquire(&key("c"), &turn(), HOUR, None, false).await.unwrap();
         assert!(token > last, "{token:?} after {last:?}");
@@ -29,7 +29,7 @@ async fn fences_grow_even_if_the_lease_was_lost() {
     let ahead = (1_u64 << 53) - 100;
     place.run::<i64>(&format!("HSET @lease fence {ahead} turn x until 0")).await;
     let token = leases.acquire(&key("c"), &turn(), HOUR, None, false).await.unwrap();
-    assert_eq!(token, FencingToken::new(ahead + 1));
+    assert_eq!(token, FencingToken(ahead + 1));
     place.remove().await;
 }
 

@@ -16,7 +16,7 @@ async fn prefixes_of_one_server_share_nothing() {
     one.append(&key("c"), Version::EMPTY, said("t", 0, &["x"])).await.unwrap();
     assert_eq!(two.load(&key("c"), ReadRange::All).await.unwrap().version, Version::EMPTY);
     two.delete(&key("c")).await.unwrap();
-    assert_eq!(one.load(&key("c"), ReadRange::All).await.unwrap().version, Version::new(1));
+    assert_eq!(one.load(&key("c"), ReadRange::All).await.unwrap().version, Version(1));
     place.remove().await;
     other.remove().await;
 }

@@ -67,9 +67,9 @@ fn failed_commit_outcome_is_resolved_by_same_key() {
     connection.commit_hook(None::<fn() -> bool>).unwrap();
     for _ in 0..2 {
         let version = append(&mut connection, &key(), Version::EMPTY, &said(0, "a")).unwrap();
-        assert_eq!(version, Version::new(2));
+        assert_eq!(version, Version(2));
     }
-    assert_eq!(version(&mut connection), Version::new(2));
+    assert_eq!(version(&mut connection), Version(2));
 }
 
 /// The triggers change rows behind the append, as a damaged page would.

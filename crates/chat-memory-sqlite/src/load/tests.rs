@@ -90,7 +90,7 @@ fn branched(count: usize, times: u64) -> Connection {
     let mut connection = written(&turns_of_three(count), 1000);
     for round in 0..times {
         let at = load(&mut connection, &key(), None, ReadRange::LastTurns(2)).unwrap();
-        let parent = EntryId::new(at.entries[2].seq);
+        let parent = EntryId(at.entries[2].seq);
         let turn = TurnId::new(&format!("b{round}")).unwrap();
         let batch = Batch::new(
             BatchKey::new(turn, 0, "x"),
@@ -120,8 +120,7 @@ fn reading_branch_end_cost_is_independent_of_log() {
 #[test]
 fn page_cost_is_independent_of_log_length() {
     let page = |count: usize, after: u64| {
-        let read =
-            |connection: &mut Connection| read(connection, &key(), EntryId::new(after), 50).unwrap().len();
+        let read = |connection: &mut Connection| read(connection, &key(), EntryId(after), 50).unwrap().len();
         let (steps, entries) = steps_of(&mut branched(count, 1), read);
         assert_eq!(entries, 50);
         steps

@@ -57,13 +57,13 @@ impl Told {
 
     /// Appends a text per round, one after the other, and keeps the outcomes.
     async fn write(mut self, store: SqliteStore, rounds: std::ops::Range<u32>) -> Self {
-        let mut version = Version::new(self.written.last().map_or(0, |(seq, _)| *seq));
+        let mut version = Version(self.written.last().map_or(0, |(seq, _)| *seq));
         for round in rounds {
             let length = if round % 7 == 3 { 9_000 } else { 40 };
             let text = format!("{} {round} ", self.key.conversation()).repeat(length / 20);
             match store.append(&self.key, version, said("t", round, &[&text])).await {
                 Ok(next) => {
-                    self.written.push((next.as_u64(), text));
+                    self.written.push((next.0, text));
                     version = next;
                 }
                 Err(error) => self.errors.push(error),

@@ -55,7 +55,7 @@ async fn a_damaged_file_is_refused_and_left_alone() {
     let store = file.open().await;
     for number in 0..40 {
         let text = format!("{number} ").repeat(500);
-        store.append(&key(), Version::new(number), said(&format!("t{number}"), 0, &[&text])).await.unwrap();
+        store.append(&key(), Version(number), said(&format!("t{number}"), 0, &[&text])).await.unwrap();
     }
     store.close().await;
     let whole = std::fs::read(file.path()).unwrap();
@@ -111,8 +111,8 @@ async fn many_open_a_new_file_at_once() {
         }));
         for (number, store) in (0..).zip(opened.await) {
             let (store, round) = (store.unwrap().unwrap(), u32::try_from(number).unwrap());
-            let written = store.append(&key(), Version::new(number), said("t", round, &["x"])).await;
-            assert_eq!(written.unwrap(), Version::new(number + 1));
+            let written = store.append(&key(), Version(number), said("t", round, &["x"])).await;
+            assert_eq!(written.unwrap(), Version(number + 1));
         }
     }
 }
@@ -126,7 +126,7 @@ async fn closed_store_finishes_work_and_refuses_more() {
         let key = key();
         let append = store.append(&key, Version::EMPTY, said("t", 0, &["a"]));
         let (appended, ()) = futures::future::join(append, clone.close()).await;
-        assert_eq!(appended.unwrap(), Version::new(1));
+        assert_eq!(appended.unwrap(), Version(1));
         let refused = store.load(&key, ReadRange::All).await;
         assert!(matches!(refused, Err(StoreError::Unavailable { retryable: false, .. })), "{refused:?}");
         let ending = |ending: &str| std::fs::exists(format!("{}{ending}", file.path().display())).unwrap();

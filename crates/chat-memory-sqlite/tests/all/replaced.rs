@@ -75,5 +75,5 @@ async fn files_stay_through_other_stores_checkpoints_and_vacuum() {
         other.close().await;
         file.tamper("PRAGMA wal_checkpoint(TRUNCATE); VACUUM");
     }
-    assert_eq!(version, Version::new(6));
+    assert_eq!(version, Version(6));
 }

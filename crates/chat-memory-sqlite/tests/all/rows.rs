@@ -20,7 +20,7 @@ async fn three_turns(store: &SqliteStore) {
         let mut batch = said(turn, round, &[turn]);
         let end = EntryKind::TurnEnded(TurnEnd::Completed(FinishReason::Stop));
         batch.entries.push(NewEntry::new(TurnId::new(turn).unwrap(), end));
-        store.append(&key(), Version::new(u64::from(round) * 2), batch).await.unwrap();
+        store.append(&key(), Version(u64::from(round) * 2), batch).await.unwrap();
     }
 }
 
@@ -62,11 +62,11 @@ async fn non_text_row_is_returned_as_stored() {
     ] {
         file.tamper(&format!("UPDATE entries SET {broken} WHERE seq = 6"));
         let read = store.load(&key(), ReadRange::LastTurns(1)).await.unwrap();
-        assert_eq!((read.version, read.open_turn), (Version::new(6), None));
+        assert_eq!((read.version, read.open_turn), (Version(6), None));
         let last = read.entries.last().unwrap();
         assert_eq!(raw.map(EntryKind::Corrupt).as_ref(), Some(&last.kind), "{broken}");
     }
-    store.append(&key(), Version::new(6), said("four", 0, &["four"])).await.unwrap();
+    store.append(&key(), Version(6), said("four", 0, &["four"])).await.unwrap();
     assert_eq!(texts(&store.load(&key(), ReadRange::LastTurns(1)).await.unwrap().entries), ["four"]);
 }
 
@@ -93,14 +93,14 @@ async fn a_batch_beyond_the_bound_is_refused_whole() {
 #[tokio::test]
 async fn fences_and_versions_compare_as_numbers() {
     let store = SqliteStore::in_memory().unwrap();
-    let batch = |round, token| said("t", round, &["x"]).with_token(FencingToken::new(token));
+    let batch = |round, token| said("t", round, &["x"]).with_token(FencingToken(token));
     let version = store.append(&key(), Version::EMPTY, batch(0, u64::MAX - 1)).await.unwrap();
     for older in [0, 1, u64::MAX / 2, u64::MAX / 2 + 1, u64::MAX - 2] {
         let refused = store.append(&key(), version, batch(1, older)).await;
         assert!(matches!(refused, Err(StoreError::Fenced)), "{refused:?}");
     }
     let version = store.append(&key(), version, batch(1, u64::MAX)).await.unwrap();
-    let conflict = store.append(&key(), Version::new(u64::MAX), said("t", 2, &["x"])).await;
+    let conflict = store.append(&key(), Version(u64::MAX), said("t", 2, &["x"])).await;
     assert!(matches!(conflict, Err(StoreError::Conflict { current }) if current == version), "{conflict:?}");
 }
 
@@ -140,7 +140,7 @@ async fn conversation_with_entries_beyond_its_version_is_damaged() {
     let refused = store.read(&key(), EntryId::BEGINNING, 2).await.map(drop);
     assert!(matches!(refused, Err(StoreError::Corrupt { seq: Some(5), .. })), "{refused:?}");
     for expected in [4, 6] {
-        let refused = store.append(&key(), Version::new(expected), said("four", 0, &["four"])).await;
+        let refused = store.append(&key(), Version(expected), said("four", 0, &["four"])).await;
         assert!(matches!(refused, Err(StoreError::Corrupt { seq: Some(5), .. })), "{refused:?}");
     }
     store.delete(&key()).await.unwrap();

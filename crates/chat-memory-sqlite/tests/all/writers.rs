@@ -42,8 +42,8 @@ async fn append_dropped_while_waiting_is_never_applied() {
     assert_eq!(store.load(&key, ReadRange::All).await.unwrap().version, Version::EMPTY);
     other.execute_batch("ROLLBACK").unwrap();
     // One append of a store is made after the other.
-    let last = store.append(&key, Version::new(2), said("last", 0, &["d"])).await;
-    assert_eq!(last.unwrap(), Version::new(3));
+    let last = store.append(&key, Version(2), said("last", 0, &["d"])).await;
+    assert_eq!(last.unwrap(), Version(3));
     assert_eq!(texts(&store.load(&key, ReadRange::All).await.unwrap().entries), ["a", "b", "d"]);
 }
 

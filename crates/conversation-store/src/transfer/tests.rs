@@ -43,7 +43,7 @@ fn branched() -> Vec<Entry> {
         ("d", EntryKind::Corrupt(Vec::new())),
     ];
     let mut log = crate::tests::log(&kinds.map(|(turn, kind)| (turn, vec![kind])));
-    log[3].parent = Some(EntryId::new(2));
+    log[3].parent = Some(EntryId(2));
     log[4].parent = Some(EntryId::BEGINNING);
     log
 }
@@ -106,7 +106,7 @@ async fn repeated_import_is_idempotent_and_resumes_cut_one() {
     let turn = crate::tests::turn("on");
     let on = NewEntry::new(turn.clone(), user("on").into());
     let batch = Batch::new(BatchKey::new(turn, 0, "input"), vec![on]);
-    store.append(&key(), Version::new(2_200), batch).await.unwrap();
+    store.append(&key(), Version(2_200), batch).await.unwrap();
     import(&store, lines.as_bytes(), None).await.unwrap();
     assert_eq!(log_of(&store).await.len(), 2_201);
 }

@@ -37,7 +37,7 @@ pub(in crate::routes) async fn read(
     Parameters(Query { limit, before }): Parameters<Query>,
 ) -> Result<Json<Value>, Refusal> {
     let key = user.conversation(&id?)?;
-    let tip = before.map(|before| EntryId::new(before.get()));
+    let tip = before.map(|before| EntryId(before.get()));
     let StoredPage { page, running, place } = StoredPage::read(&server, &key, tip, limit).await?;
     let (is_idle, running) = (matches!(running, Ok(None)), running.ok().flatten());
     let (most, is_running) = (server.limits.page_bytes, running.clone());

@@ -248,7 +248,7 @@ struct Scripted {
 
 impl Scripted {
     fn new(grants: impl IntoIterator<Item = Result<u64, StoreError>>) -> Self {
-        let grants = grants.into_iter().map(|granted| granted.map(FencingToken::new)).collect();
+        let grants = grants.into_iter().map(|granted| granted.map(FencingToken)).collect();
         let store = Arc::new(ScriptedLeases { grants: Mutex::new(grants), ..ScriptedLeases::default() });
         let setting = Setting { store: Arc::<ScriptedLeases>::clone(&store), ..setting() };
         let lease = setting.lease("t");
@@ -264,7 +264,7 @@ impl Scripted {
     async fn acquire(&self) -> (Result<(), ErrorKind>, Vec<Option<u64>>) {
         let acquired = self.lease.acquire_lease(&*self.store, Some(OnBusy::Reject)).await;
         let takeovers = self.store.takeovers.lock().unwrap().clone();
-        let takeovers = takeovers.into_iter().map(|token| token.map(FencingToken::as_u64));
+        let takeovers = takeovers.into_iter().map(|token| token.map(|token| token.0));
         (acquired.map_err(|error| error.kind()), takeovers.collect())
     }
 
@@ -283,7 +283,7 @@ fn unknown<T>() -> Result<T, StoreError> {
 }
 
 fn locked(name: &str, token: u64) -> Result<u64, StoreError> {
-    let (turn, token) = (turn(name), FencingToken::new(token));
+    let (turn, token) = (turn(name), FencingToken(token));
     Err(StoreError::Locked { turn, token, remaining: Duration::from_secs(30) })
 }
 
@@ -315,7 +315,7 @@ async fn lease_of_turn_elsewhere_is_not_taken_over() {
 #[tokio::test]
 async fn law_k4_released_lease_stays_known_while_renewal_is_unanswered() {
     let scripted = Scripted::new([Ok(1)]).with_renewals([Ok(()), unknown()]);
-    let (lease, token) = (&scripted.lease, FencingToken::new(1));
+    let (lease, token) = (&scripted.lease, FencingToken(1));
     assert!(!lease.is_held(), "it has none");
     scripted.acquire().await.0.unwrap();
     assert!(lease.is_held());
@@ -327,7 +327,7 @@ async fn law_k4_released_lease_stays_known_while_renewal_is_unanswered() {
     lease.renew(&*scripted.store, token).await.unwrap_err();
     lease.release().await;
     assert_eq!(scripted.known_token(), Some(token));
-    lease.registry.note_lease(&lease.key, FencingToken::new(2));
+    lease.registry.note_lease(&lease.key, FencingToken(2));
     assert!(!lease.is_held(), "a later turn has another one");
 }
 

@@ -31,7 +31,7 @@ async fn stored(log: &[Entry]) -> (InMemoryStore, ConversationKey) {
 }
 
 async fn version(store: &InMemoryStore, key: &ConversationKey) -> u64 {
-    store.load(key, ReadRange::All).await.unwrap().version.as_u64()
+    store.load(key, ReadRange::All).await.unwrap().version.0
 }
 
 #[tokio::test]
@@ -140,12 +140,12 @@ async fn turn_is_not_closed_in_recreated_conversation() {
 fn fenced_turn_is_kept_for_later_turn_here() {
     let registry = Registry::default();
     let key = ConversationKey::new("c").unwrap();
-    let stopped = || UnfinishedTurn { token: Some(FencingToken::new(1)), ..silent("t") };
+    let stopped = || UnfinishedTurn { token: Some(FencingToken(1)), ..silent("t") };
     let elsewhere = registry.register(&key, stopped());
     registry.note_closed(&key, &elsewhere, Err(StoreError::Fenced)).unwrap();
     assert!(registry.unfinished_in(&key).is_empty(), "another process has the conversation");
     let here = registry.register(&key, stopped());
-    registry.note_lease(&key, FencingToken::new(2));
+    registry.note_lease(&key, FencingToken(2));
     registry.note_closed(&key, &here, Err(StoreError::Fenced)).unwrap();
     assert_eq!(registry.unfinished_in(&key).len(), 1, "the later turn writes its end");
 }
@@ -164,7 +164,7 @@ fn closing_entries_have_the_round_of_the_calls() {
 }
 
 fn stopped(end: TurnEnd) -> UnfinishedTurn {
-    UnfinishedTurn { end, ..UnfinishedTurn::new(turn("t"), Version::new(1), Vec::new()) }
+    UnfinishedTurn { end, ..UnfinishedTurn::new(turn("t"), Version(1), Vec::new()) }
 }
 
 #[test]
@@ -180,8 +180,8 @@ fn law_k3_only_undone_run_matches_rolled_back_end() {
 fn law_k3_beginning_without_texts_recognizes_its_entries() {
     let started = UnfinishedTurn {
         stopped: StoppedWhile::Beginning,
-        until: Some(Version::new(3)),
-        ..UnfinishedTurn::new(turn("t"), Version::new(1), vec![user("u").into()])
+        until: Some(Version(3)),
+        ..UnfinishedTurn::new(turn("t"), Version(1), vec![user("u").into()])
     };
     let written = log(&[("s", vec![user("s").into(), interrupted("")]), ("t", vec![user("u").into()])]);
     assert!(started.is_last_to_run(&written[2..]));

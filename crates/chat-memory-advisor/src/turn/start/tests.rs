@@ -68,7 +68,7 @@ fn written(plan: &StartPlan) -> String {
 
 fn with(log: &[Entry], plan: &StartPlan) -> Vec<Entry> {
     let mut log = log.to_vec();
-    let seqs = plan.version.as_u64() + 1..;
+    let seqs = plan.version.0 + 1..;
     log.extend(seqs.zip(&plan.entries).map(|(seq, new)| Entry::new(seq, new.turn.clone(), new.kind.clone())));
     log
 }
@@ -80,7 +80,7 @@ fn turn_begins_with_view_and_input() {
     let plan = planned(&log, &[note, user("v")], &[]).unwrap();
     assert_eq!(written(&plan), "new:u:v");
     assert_eq!(words(&plan.messages()), "u:u a:a u:note u:v");
-    assert_eq!(plan.version, Version::new(3));
+    assert_eq!(plan.version, Version(3));
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn dead_turn_is_closed_with_known_shown_text() {
 
     let dead = log(&[("t", vec![user("u").into()])]);
     let cut = |partial: &str| TurnEnd::Interrupted { partial: partial.into() };
-    let known = |end| UnfinishedTurn { end, ..UnfinishedTurn::new(turn("t"), Version::new(1), Vec::new()) };
+    let known = |end| UnfinishedTurn { end, ..UnfinishedTurn::new(turn("t"), Version(1), Vec::new()) };
     let plan = planned(&dead, &[user("v")], &[known(cut("so f"))]).unwrap();
     assert_eq!(written(&plan), "t:cut(so f) new:u:v");
     assert_eq!(words(&plan.messages()), "u:u a:so f [interrupted] u:v");
@@ -253,7 +253,7 @@ fn beginning_writes_after_entries_closing_previous_turn() {
     let unfinished = plan.unsure(&turn("new")).unwrap();
     assert_eq!(
         (unfinished.known, unfinished.unsure.len(), unfinished.until),
-        (Some(Version::new(1)), 1, Some(Version::new(3)))
+        (Some(Version(1)), 1, Some(Version(3)))
     );
 }
 
@@ -309,7 +309,7 @@ fn law_m7_unwritten_text_of_dropped_turn_takes_room() {
     turns[19].1.truncate(1);
     let log = log(&turns);
     let end = TurnEnd::Interrupted { partial: "so far".into() };
-    let version = Version::new(log.len() as u64);
+    let version = Version(log.len() as u64);
     let unfinished = [UnfinishedTurn { end, ..UnfinishedTurn::new(turn("t"), version, Vec::new()) }];
     // Each of the other turns counts one.
     let counter: Arc<dyn crate::TokenCounter> =
@@ -359,7 +359,7 @@ fn law_r1_attempts_to_begin_are_bounded() {
     let said = [user("w")];
     for attempts in 1..=ATTEMPTS {
         let mut start = Start { attempts, ..Start::new(&memory, &said) };
-        let again = start.retry_after(Err(StoreError::Conflict { current: Version::new(1) }));
+        let again = start.retry_after(Err(StoreError::Conflict { current: Version(1) }));
         assert_eq!(again.is_ok(), attempts < ATTEMPTS, "attempt {attempts}");
     }
 }
@@ -389,7 +389,7 @@ proptest! {
         let name = last[0].turn.clone();
         let unfinished = UnfinishedTurn {
             end: TurnEnd::Interrupted { partial: partial.as_str().into() },
-            ..UnfinishedTurn::new(name, Version::new(log.len() as u64), Vec::new())
+            ..UnfinishedTurn::new(name, Version(log.len() as u64), Vec::new())
         };
         let plan = planned(&log, &[user("v")], std::slice::from_ref(&unfinished)).unwrap();
         let after = with(&log, &plan);

@@ -2,51 +2,41 @@
 
 use advisor_chain::openai::Profile;
 use advisor_chain::openai::backoff::Backoff;
+use advisor_chain::openai::transport::Transport;
 use advisor_chain::text_tool_calls::{TextFormat, ToolCallFormat};
 use advisor_tests::prelude::*;
 
-use crate::quirks::delivery::Canned;
 use crate::quirks::notation::{chunk_line, error_line};
 use crate::quirks::transcript::{Transcript, WireFamily};
-use crate::transport::ScriptedTransport;
 
-/// Where the model of a transcript sends its requests.
-pub(crate) enum Place {
-    /// Nowhere: the transport answers with the bodies of the transcript.
-    Canned(Canned),
-    /// Nowhere: the transport keeps the requests.
-    Kept(ScriptedTransport),
-    /// To a server at this address.
-    Server(String),
-}
-
-/// Gives a model its place. All models have these setters, and no trait of them.
-macro_rules! placed {
-    ($model:expr, $retries:expr, $place:expr) => {{
-        let model = $model.with_api_key("key").with_retries($retries);
-        match $place {
-            Place::Canned(transport) => Arc::new(model.with_transport(transport)) as Arc<dyn ChatModel>,
-            Place::Kept(transport) => Arc::new(model.with_transport(transport)),
-            Place::Server(address) => Arc::new(model.with_base_url(address)),
-        }
-    }};
+/// Gives a model its transport. All models have these setters, and no trait of them.
+macro_rules! with_transport {
+    ($model:expr, $retries:expr, $transport:expr) => {
+        Arc::new($model.with_api_key("key").with_retries($retries).with_transport($transport))
+    };
 }
 
 /// Returns the model that reads a transcript.
-pub(crate) fn model(transcript: &Transcript, place: Place) -> Arc<dyn ChatModel> {
+pub(crate) fn model(transcript: &Transcript, transport: impl Transport) -> Arc<dyn ChatModel> {
     let streaming = transcript.setting("streaming") != Some("off");
     let retries = Backoff { retries: transcript.bodies.len().saturating_sub(1), ..Backoff::none() };
     match transcript.family {
         WireFamily::OpenAiChat => {
             let model = OpenAiModel::new("m").with_profile(chat_profile(transcript));
-            placed!(model.with_streaming(streaming), retries, place)
+            with_transport!(model.with_streaming(streaming), retries, transport)
         }
         WireFamily::OpenAiResponses => {
-            placed!(OpenAiResponsesModel::new("m").with_streaming(streaming), retries, place)
+            with_transport!(OpenAiResponsesModel::new("m").with_streaming(streaming), retries, transport)
         }
-        WireFamily::Anthropic => placed!(AnthropicModel::new("m").with_streaming(streaming), retries, place),
-        WireFamily::Gemini => placed!(GeminiModel::new("m").with_streaming(streaming), retries, place),
-        WireFamily::Ollama => placed!(OllamaModel::new("m").with_streaming(streaming), retries, place),
+        WireFamily::Anthropic => {
+            with_transport!(AnthropicModel::new("m").with_streaming(streaming), retries, transport)
+        }
+        WireFamily::Gemini => {
+            with_transport!(GeminiModel::new("m").with_streaming(streaming), retries, transport)
+        }
+        WireFamily::Ollama => {
+            with_transport!(OllamaModel::new("m").with_streaming(streaming), retries, transport)
+        }
     }
 }
 
@@ -107,8 +97,8 @@ pub(crate) fn client(transcript: &Transcript, model: impl ChatModel) -> ChatClie
 }
 
 /// Plays a transcript, and returns the lines of its first round.
-pub(crate) async fn play(transcript: &Transcript, place: Place) -> String {
-    let client = client(transcript, one_round(model(transcript, place)));
+pub(crate) async fn play(transcript: &Transcript, transport: impl Transport) -> String {
+    let client = client(transcript, one_round(model(transcript, transport)));
     // With the same id, the turn makes the same ids of calls.
     let mut turn = client.prompt().turn(TurnId::new("x").unwrap()).user("Hello").stream();
     let mut lines = String::new();

@@ -5,7 +5,7 @@ use advisor_chain::messages::Message;
 use advisor_tests::prelude::*;
 
 use crate::quirks::delivery::Delivery;
-use crate::quirks::play::{Place, client, model, one_round};
+use crate::quirks::play::{client, model, one_round};
 use crate::quirks::transcript::{Transcript, WireFamily};
 use crate::transport::ScriptedTransport;
 
@@ -13,7 +13,7 @@ use crate::transport::ScriptedTransport;
 async fn sent(family: WireFamily, profile: Option<&str>, messages: Vec<Message>) -> Value {
     let unanswered = Transcript::unanswered(family, profile);
     let transport = ScriptedTransport::default();
-    let model = model(&unanswered, Place::Kept(transport.clone()));
+    let model = model(&unanswered, transport.clone());
     let failed = model.stream(ChatRequest::new(messages)).await;
     assert!(failed.is_err(), "nothing answers");
     let [body] = <[Value; 1]>::try_from(transport.requests()).unwrap();
@@ -23,8 +23,8 @@ async fn sent(family: WireFamily, profile: Option<&str>, messages: Vec<Message>)
 /// Plays a transcript to the end of its turn, and returns the request of the next turn.
 async fn next_request(family: WireFamily, name: &str) -> Value {
     let transcript = Transcript::all(family).into_iter().find(|transcript| transcript.name == name).unwrap();
-    let place = Place::Canned(Delivery::Whole.transport(&transcript));
-    let model = one_round(model(&transcript, place));
+    let transport = Delivery::Whole.transport(&transcript);
+    let model = one_round(model(&transcript, transport));
     let turn = client(&transcript, model).prompt().user("Hello").call().await.unwrap();
     let messages = turn.transcript.iter().cloned().chain([Message::user("Again")]).collect();
     sent(family, transcript.setting("profile"), messages).await

@@ -3,7 +3,6 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use advisor_testkit::{Framing, Step};
 use advisor_tests::prelude::*;
 
 /// The folders of transcripts, one for each wire family.
@@ -141,22 +140,6 @@ impl Transcript {
             _ => "text/event-stream",
         };
         self.setting("content-type").unwrap_or(usual)
-    }
-
-    /// Returns the answers of a server, one for each body.
-    pub(crate) fn replies(&self) -> Vec<Reply> {
-        let reply = |body: &Vec<u8>| {
-            let reply = Reply::status(self.status())
-                .with_framing(Framing::Chunked)
-                .with_header("content-type", self.content_type())
-                .with_steps(vec![Step::Write(body.clone().into())]);
-            match self.after() {
-                After::End => reply,
-                After::Break => reply.cut_after(body.len()),
-                After::Silence => reply.stall_after(body.len()),
-            }
-        };
-        self.bodies.iter().map(reply).collect()
     }
 
     /// Compares what was played with what is expected.

@@ -10,6 +10,7 @@ mod parts;
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::sync::Arc;
 
 use advisor_core::{ChatRequest, Result, Text};
@@ -20,12 +21,19 @@ use serde_json::Value;
 use crate::written::written_body;
 
 /// The settings of a model that its requests depend on.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub(super) struct BodySettings {
     /// Whether the server streams the answer.
     pub(super) streaming: bool,
     /// Tools that the server runs.
     pub(super) server_tools: Arc<[Value]>,
+}
+
+/// Shows no tool: one of an MCP server may have a token.
+impl fmt::Debug for BodySettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BodySettings").field("streaming", &self.streaming).finish_non_exhaustive()
+    }
 }
 
 /// The form of items for one server. Equal forms write equal items.

@@ -1,6 +1,7 @@
 //! Tests of `responses::model`.
 
 use advisor_core::{ChatOptions, ErrorKind, Message};
+use serde_json::json;
 
 use super::*;
 
@@ -45,4 +46,12 @@ fn law_r3_debug_of_responses_model_hides_secrets() {
         .with_header("x-proxy", "canary");
     let shown = format!("{model:?}");
     assert!(shown.contains("127.0.0.1") && !shown.contains("canary"), "{shown}");
+}
+
+/// The tool of an MCP server may have a token.
+#[test]
+fn law_r3_debug_shows_no_tool_of_the_server() {
+    let tool = json!({"type": "mcp", "server_label": "wiki", "authorization": "canary"});
+    let model = OpenAiResponsesModel::new("m").with_server_tools([tool]);
+    assert!(!format!("{model:?} {model:#?}").contains("canary"));
 }

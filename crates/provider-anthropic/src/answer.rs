@@ -12,13 +12,14 @@ mod usage;
 use std::collections::VecDeque;
 use std::fmt;
 
-use advisor_core::{Citation, Delta, DeltaKind, Finish, FinishReason, ProviderData, Text, ToolCallDelta};
+use advisor_core::{Delta, DeltaKind, Finish, FinishReason, ProviderData, Text, ToolCallDelta};
 use provider_http::answer::{AnswerEvent, Framing, Meaning, WireFormat};
+use provider_http::citation_of;
 use provider_http::failure::Report;
 use provider_http::json::{self, Json, Key, Str, is_nothing};
 use serde_json::{Map, Value, json};
 
-use crate::wire::{CITATION, CONTAINER, SIGNATURE, STOP_DETAILS, text};
+use crate::wire::{CITATION, CONTAINER, SIGNATURE, STOP_DETAILS};
 use open_blocks::{Content, OpenBlock, OpenBlocks};
 use usage::TokenCounts;
 
@@ -205,11 +206,9 @@ impl Messages {
             deltas.push_back(Delta::tool_call(ToolCallDelta::arguments(number, &*piece)));
         }
         for cited in piece.citations {
-            let word = |keys: [&str; 2]| keys.into_iter().find_map(|key| text(&cited, key)).map(Text::from);
-            let mut citation = Citation::default();
-            citation.url = word(["url", "source"]);
-            citation.title = word(["title", "document_title"]);
-            citation.quote = word(["cited_text", "quote"]);
+            let keys: [&[&str]; 3] =
+                [&["url", "source"], &["title", "document_title"], &["cited_text", "quote"]];
+            let citation = citation_of(&cited, keys).unwrap_or_default();
             // One is for the user, and one goes back to the server with the text of its block.
             self.push_data(number, json!({ CITATION: cited }), deltas);
             deltas.push_back(DeltaKind::Citation(Box::new(citation)).into());

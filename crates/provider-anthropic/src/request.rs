@@ -241,22 +241,18 @@ fn options(
     settings: &BodySettings,
     tool_choice: Option<Value>,
 ) -> Map<String, Value> {
-    let mut fields = Map::new();
-    let mut set = |key: &str, value: Option<Value>| {
-        if let Some(value) = value {
-            fields.insert(key.to_owned(), value);
-        }
-    };
     // The tokens for thinking must be fewer than all.
     let thinking = options.extra.get("thinking").and_then(|thinking| thinking.get("budget_tokens")?.as_u64());
     let usual = thinking.unwrap_or_default().saturating_add(MAX_TOKENS);
-    set("model", Some(model.into()));
-    set("max_tokens", Some(options.max_tokens.map_or(usual, u64::from).into()));
-    set("stream", Some(settings.streaming.into()));
-    set("temperature", options.temperature.map(Value::from));
-    set("top_p", options.top_p.map(Value::from));
-    set("stop_sequences", (!options.stop.is_empty()).then(|| json!(options.stop)));
-    set("tool_choice", tool_choice);
+    let mut fields = written::fields([
+        ("model", Some(model.into())),
+        ("max_tokens", Some(options.max_tokens.map_or(usual, u64::from).into())),
+        ("stream", Some(settings.streaming.into())),
+        ("temperature", options.temperature.map(Value::from)),
+        ("top_p", options.top_p.map(Value::from)),
+        ("stop_sequences", (!options.stop.is_empty()).then(|| json!(options.stop))),
+        ("tool_choice", tool_choice),
+    ]);
     fields.extend(options.extra.clone());
     // The schema of the answer stands beside the caller's other output settings. The API has no form for an object without
     // a schema.

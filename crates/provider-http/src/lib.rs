@@ -24,6 +24,7 @@
 
 pub mod answer;
 pub mod backoff;
+mod citation;
 mod error;
 pub mod failure;
 mod joined_text;
@@ -41,5 +42,6 @@ mod tool_result;
 pub mod transport;
 pub mod written;
 
+pub use citation::citation_of;
 pub use joined_text::joined_text;
 pub use tool_result::parts_of_result;

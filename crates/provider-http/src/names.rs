@@ -187,14 +187,9 @@ impl WireNames {
         if rule == IdRule::Any || ids().all(|id| rule.accepts(id)) {
             return;
         }
-        let (kept, mapped): (Vec<&Text>, Vec<&Text>) = distinct(ids()).partition(|id| rule.accepts(id));
-        let mut taken: HashSet<String> = kept.into_iter().map(ToString::to_string).collect();
-        for id in mapped {
-            let mut wires = (0_u64..).map(|attempt| (attempt, rule.map(id, attempt)));
-            if let Some((1.., other)) = wires.find(|(_, wire)| taken.insert(wire.clone())) {
-                self.special_ids.insert(id.clone(), other);
-            }
-        }
+        let form = |id: &Text, attempt| rule.map(id, attempt);
+        let mapped = assigned(ids(), &[], |id| rule.accepts(id), form).filter(|(.., attempt)| *attempt > 0);
+        self.special_ids = mapped.map(|(id, wire, _)| (id.clone(), wire)).collect();
     }
 
     fn map_tools<'a, I: Iterator<Item = &'a Text>>(&mut self, verbatim: &[&str], names: impl Fn() -> I) {
@@ -202,18 +197,15 @@ impl WireNames {
         if names().all(|name| rule.accepts(name)) {
             return;
         }
-        let stays = |name: &&Text| rule.accepts(name) || verbatim.contains(&name.as_str());
-        let (kept, mapped): (Vec<&Text>, Vec<&Text>) = distinct(names()).partition(stays);
-        let mut taken: HashSet<String> = kept.iter().map(ToString::to_string).collect();
-        taken.extend(verbatim.iter().map(ToString::to_string));
-        for name in kept.into_iter().filter(|name| !rule.accepts(name)) {
-            self.special_tools.insert(name.clone(), name.to_string());
-        }
-        for name in mapped {
-            let others = (0..).map(|attempt| rule.other(name, attempt));
-            let mut wires = std::iter::once(rule.usual(name).into_owned()).chain(others);
-            let Some(wire) = wires.find(|wire| taken.insert(wire.clone())) else { continue };
-            if wire != rule.usual(name) {
+        let stays = |name: &Text| rule.accepts(name) || verbatim.contains(&name.as_str());
+        let sent = names().filter(|name| stays(name) && !rule.accepts(name));
+        self.special_tools = sent.map(|name| (name.clone(), name.to_string())).collect();
+        let form = |name: &Text, attempt: u64| match attempt.checked_sub(1) {
+            None => rule.usual(name).into_owned(),
+            Some(other) => rule.other(name, other),
+        };
+        for (name, wire, attempt) in assigned(names(), verbatim, stays, form) {
+            if attempt > 0 {
                 self.special_tools.insert(name.clone(), wire.clone());
             }
             self.behind.insert(wire, name.clone());
@@ -271,9 +263,24 @@ fn tools_in(message: &Message) -> impl Iterator<Item = &Text> {
     message.tool_calls().map(|call| &call.name).chain(answered)
 }
 
-fn distinct<'a>(words: impl Iterator<Item = &'a Text>) -> impl Iterator<Item = &'a Text> {
+/// Gives each word that does not stay the first of its forms that is free, and tells which one that is. Neither a word
+/// that stays nor a `taken` one is free.
+fn assigned<'a>(
+    words: impl Iterator<Item = &'a Text>,
+    taken: &[&str],
+    stays: impl Fn(&Text) -> bool,
+    form: impl Fn(&Text, u64) -> String,
+) -> impl Iterator<Item = (&'a Text, String, u64)> {
     let mut seen = HashSet::new();
-    words.filter(move |word| seen.insert(*word))
+    let distinct = words.filter(move |word| seen.insert(*word));
+    let (kept, mapped): (Vec<&Text>, Vec<&Text>) = distinct.partition(|word| stays(word));
+    let mut taken: HashSet<String> =
+        kept.iter().map(ToString::to_string).chain(taken.iter().map(ToString::to_string)).collect();
+    mapped.into_iter().filter_map(move |word| {
+        let mut forms = (0..).map(|attempt| (form(word, attempt), attempt));
+        let (wire, attempt) = forms.find(|(wire, _)| taken.insert(wire.clone()))?;
+        Some((word, wire, attempt))
+    })
 }
 
 #[cfg(test)]

@@ -77,6 +77,12 @@ pub fn body(lists: &[(&str, Option<Vec<Bytes>>)], fields: &Map<String, Value>) -
     Ok(body.into())
 }
 
+/// Makes an object of the fields that have a value.
+#[must_use]
+pub fn fields<const N: usize>(fields: [(&str, Option<Value>); N]) -> Map<String, Value> {
+    fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+}
+
 /// Returns the schema of a tool's arguments. That of a tool without one is an object without properties.
 #[must_use]
 pub fn parameters_of(tool: &ToolDefinition) -> Cow<'_, Value> {

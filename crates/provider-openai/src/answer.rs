@@ -24,6 +24,7 @@ use advisor_core::{Citation, Delta, DeltaKind, Media, Opaque, ProviderData, Text
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use provider_http::answer::{AnswerEvent, Framing, Meaning, WireFormat};
+use provider_http::citation_of;
 use provider_http::failure::Report;
 use provider_http::json::{Json, is_nothing, read, value};
 use serde_json::{Value, json};
@@ -241,8 +242,11 @@ impl ChatCompletions {
         if let Some(transcript) = self.audio.add(rare.audio) {
             push_other(DeltaKind::Text(transcript));
         }
-        for citation in list_of(rare.annotations).iter().filter_map(citation_of) {
-            push(DeltaKind::Citation(Box::new(citation)));
+        for annotation in list_of(rare.annotations) {
+            let source = annotation.get("url_citation");
+            let citation =
+                source.and_then(|source| citation_of(source, [&["url"], &["title"], &["content"]]));
+            citation.into_iter().for_each(|citation| push(DeltaKind::Citation(Box::new(citation))));
         }
     }
 
@@ -367,18 +371,6 @@ fn media_of(kind: &str, part: &Value) -> Option<Media> {
         Some((mime, data)) => Some(Media::from_bytes(mime, STANDARD.decode(data).ok()?)),
         None => Some(Media::from_url(mime, Text::from(url))),
     }
-}
-
-/// Returns a citation in the text, in the form of OpenAI and OpenRouter.
-fn citation_of(annotation: &Value) -> Option<Citation> {
-    let source = annotation.get("url_citation")?;
-    let word =
-        |key: &str| source.get(key).and_then(Value::as_str).filter(|word| !word.is_empty()).map(Text::from);
-    let mut citation = Citation::default();
-    citation.url = word("url");
-    citation.title = word("title");
-    citation.quote = word("content");
-    Some(citation)
 }
 
 /// Returns the failure that a field named `error` reports, if it reports one.

@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use advisor_core::{ProviderData, Text, ToolCallDelta};
 use genai::chat::ToolCall;
-use provider_http::json::arguments;
 use provider_http::names::WireNames;
 use serde_json::{Value, json};
 
@@ -39,7 +38,7 @@ impl Calls {
     /// Returns what an event adds to a call, or begins.
     pub(super) fn grown(&mut self, call: ToolCall) -> Option<ToolCallDelta> {
         let is_whole = !call.fn_arguments.is_string();
-        let text = arguments::from_value(&call.fn_arguments);
+        let text = text_of(&call.fn_arguments);
         let of_this = |sent: &Sent| {
             let is_named = sent.name.is_empty() || call.fn_name.is_empty() || sent.name == call.fn_name;
             sent.id == call.call_id && is_named && !sent.is_whole && text.starts_with(&sent.arguments)
@@ -67,7 +66,7 @@ impl Calls {
         if self.sent.iter().any(|sent| sent.id == call.call_id && sent.name == call.fn_name) {
             return None;
         }
-        let text = arguments::from_value(&call.fn_arguments);
+        let text = text_of(&call.fn_arguments);
         Some(self.begun(call, text, true))
     }
 
@@ -92,4 +91,13 @@ fn index(at: usize) -> i64 {
 pub(crate) fn signatures(data: &Value) -> Option<Vec<String>> {
     let list = data.get(SIGNATURES)?.as_array()?;
     Some(list.iter().filter_map(Value::as_str).map(str::to_owned).collect())
+}
+
+/// Returns the text of arguments. Some servers send the text of an object in place of the object.
+fn text_of(arguments: &Value) -> String {
+    match arguments {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
 }

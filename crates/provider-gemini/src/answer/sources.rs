@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 
-use advisor_core::{Citation, Delta, DeltaKind, Opaque, Text};
+use advisor_core::{Citation, Delta, DeltaKind, Opaque};
+use provider_http::citation_of;
 use serde_json::Value;
 
 use crate::wire::FORMAT;
@@ -60,15 +61,8 @@ impl Sources {
     }
 
     fn cite(&mut self, source: &Value) {
-        let word = |key: &str| {
-            source.get(key).and_then(Value::as_str).filter(|word| !word.is_empty()).map(Text::from)
-        };
-        let mut citation = Citation::default();
         // `sourceUri` is the page of an image.
-        citation.url = word("uri").or_else(|| word("sourceUri"));
-        citation.title = word("title");
-        citation.quote = word("text");
-        if citation != Citation::default()
+        if let Some(citation) = citation_of(source, [&["uri", "sourceUri"], &["title"], &["text"]])
             && !self.citations.contains(&citation)
             && self.citations.len() < MOST
         {

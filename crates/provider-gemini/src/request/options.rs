@@ -3,21 +3,18 @@
 use advisor_core::{ChatRequest, ResponseFormat, Result, ToolChoice, ToolDefinition};
 use bytes::Bytes;
 use provider_http::names::WireNames;
-use provider_http::written::{entries, written_tools};
+use provider_http::written::{self, entries, written_tools};
 use serde_json::{Map, Value, json};
 
 /// Returns all fields but the contents, the instruction and the tools. The caller's extra fields are merged into
 /// them: objects field by field, so that `generationConfig` can be extended, and anything else replaces a field.
 pub(super) fn fields(request: &ChatRequest, names: &WireNames) -> Map<String, Value> {
-    let mut fields = Map::new();
-    let generation = generation_config(request);
-    if !generation.is_empty() {
-        fields.insert("generationConfig".to_owned(), Value::Object(generation));
-    }
-    if let Some(choice) = request.api_tool_choice() {
-        let config = json!({ "functionCallingConfig": tool_choice(choice, names) });
-        fields.insert("toolConfig".to_owned(), config);
-    }
+    let generation = Some(generation_config(request)).filter(|config| !config.is_empty());
+    let choice = request.api_tool_choice();
+    let mut fields = written::fields([
+        ("generationConfig", generation.map(Value::Object)),
+        ("toolConfig", choice.map(|choice| json!({ "functionCallingConfig": tool_choice(choice, names) }))),
+    ]);
     merge(&mut fields, &request.options.extra);
     fields
 }
@@ -35,26 +32,20 @@ fn merge(fields: &mut Map<String, Value>, more: &Map<String, Value>) {
 
 fn generation_config(request: &ChatRequest) -> Map<String, Value> {
     let options = &request.options;
-    let mut config = Map::new();
-    let mut set = |key: &str, value: Option<Value>| {
-        if let Some(value) = value {
-            config.insert(key.to_owned(), value);
-        }
+    let (mime, schema) = match &options.response_format {
+        Some(ResponseFormat::JsonObject) => (Some("application/json"), None),
+        Some(ResponseFormat::JsonSchema { schema, .. }) => (Some("application/json"), Some(schema)),
+        _ => (None, None),
     };
-    set("temperature", options.temperature.map(Value::from));
-    set("topP", options.top_p.map(Value::from));
-    set("maxOutputTokens", options.max_tokens.map(Value::from));
-    set("stopSequences", (!options.stop.is_empty()).then(|| json!(options.stop)));
-    set("seed", options.seed.map(Value::from));
-    match &options.response_format {
-        Some(ResponseFormat::JsonObject) => set("responseMimeType", Some("application/json".into())),
-        Some(ResponseFormat::JsonSchema { schema, .. }) => {
-            set("responseMimeType", Some("application/json".into()));
-            set("responseJsonSchema", Some(schema.clone()));
-        }
-        _ => {}
-    }
-    config
+    written::fields([
+        ("temperature", options.temperature.map(Value::from)),
+        ("topP", options.top_p.map(Value::from)),
+        ("maxOutputTokens", options.max_tokens.map(Value::from)),
+        ("stopSequences", (!options.stop.is_empty()).then(|| json!(options.stop))),
+        ("seed", options.seed.map(Value::from)),
+        ("responseMimeType", mime.map(Value::from)),
+        ("responseJsonSchema", schema.cloned()),
+    ])
 }
 
 fn tool_choice(choice: &ToolChoice, names: &WireNames) -> Value {

@@ -1,6 +1,6 @@
 //! Objects of a stream that hold a message in place of a part of an answer.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::wire_format::Meaning;
 use crate::failure::{Report, is_something, status};
@@ -31,36 +31,17 @@ const FAILURE_WORDS: [&[&str]; 7] = [
 const PROGRESS_WORDS: [&str; 8] =
     ["heartbeat", "pending", "ping", "processing", "progress", "queue", "running", "status"];
 
-/// The kind of an object with a message; the first one that applies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum StatusEvent {
-    /// The server failed: an error, a word or an HTTP status for one, or `success: false` (Cloudflare).
-    Failure,
-    /// The server is still working, and reports its progress.
-    Progress,
-    /// A message that could mean either.
-    Unmarked,
-}
-
 impl Meaning {
     /// Returns the meaning of JSON that is no part of an answer.
     ///
-    /// It is a failure, a report of progress, a message that could be either, or unknown.
+    /// It is a failure (an error, a word or an HTTP status for one, or `success: false`, as of Cloudflare), a report of
+    /// progress, a message that could be either, or unknown.
     ///
     /// A list or a text is never a report of progress.
     #[must_use]
     pub fn from_json(value: &Value) -> Self {
         let Some(report) = Report::find(value).map(Box::new) else { return Self::Unknown };
-        match value.as_object().map_or(StatusEvent::Failure, StatusEvent::from_fields) {
-            StatusEvent::Failure => Self::Failure(report),
-            StatusEvent::Progress => Self::Status(report),
-            StatusEvent::Unmarked => Self::Message(report),
-        }
-    }
-}
-
-impl StatusEvent {
-    fn from_fields(fields: &Map<String, Value>) -> Self {
+        let Some(fields) = value.as_object() else { return Self::Failure(report) };
         let kinds =
             KIND_FIELDS.map(|key| letters(fields.get(key).and_then(Value::as_str).unwrap_or_default()));
         let names = |table: &[&str]| table.iter().any(|part| kinds.iter().any(|kind| kind.contains(part)));
@@ -72,14 +53,14 @@ impl StatusEvent {
             || FAILURE_WORDS.iter().any(|words| names(words))
             || status(fields).is_some()
         {
-            Self::Failure
+            Self::Failure(report)
         } else if names(&PROGRESS_WORDS) {
-            Self::Progress
+            Self::Status(report)
         } else if holds("detail") {
             // FastAPI reports errors under `detail`.
-            Self::Failure
+            Self::Failure(report)
         } else {
-            Self::Unmarked
+            Self::Message(report)
         }
     }
 }
@@ -94,56 +75,67 @@ mod tests {
 
     use super::*;
 
+    #[derive(Debug, PartialEq)]
+    enum Kind {
+        Failure,
+        Progress,
+        Unmarked,
+    }
+
     #[test]
     fn message_failure_and_progress_are_distinguished() {
+        use Kind::{Failure, Progress, Unmarked};
+
         let cases = [
             // A failure.
-            (json!({"error": "m"}), StatusEvent::Failure),
-            (json!({"errors": [{"message": "m"}]}), StatusEvent::Failure),
-            (json!({"detail": "m"}), StatusEvent::Failure),
-            (json!({"type": "server_error", "message": "m"}), StatusEvent::Failure),
-            (json!({"object": "error", "message": "m"}), StatusEvent::Failure),
-            (json!({"status": "failed", "message": "m"}), StatusEvent::Failure),
-            (json!({"code": "Throttling", "message": "m"}), StatusEvent::Failure),
-            (json!({"code": "RATE_LIMIT", "message": "m"}), StatusEvent::Failure),
-            (json!({"code": "insufficient_quota", "message": "m"}), StatusEvent::Failure),
-            (json!({"code": "ModelNotFound", "message": "m"}), StatusEvent::Failure),
-            (json!({"status": "ABORTED", "message": "m"}), StatusEvent::Failure),
-            (json!({"type": "ValidationException", "message": "m"}), StatusEvent::Failure),
-            (json!({"type": "content_policy_violation", "message": "m"}), StatusEvent::Failure),
-            (json!({"code": 400, "message": "m"}), StatusEvent::Failure),
-            (json!({"code": "599", "message": "m"}), StatusEvent::Failure),
-            (json!({"status": 429, "message": "m"}), StatusEvent::Failure),
-            (json!({"success": false, "message": "insufficient balance"}), StatusEvent::Failure),
+            (json!({"error": "m"}), Failure),
+            (json!({"errors": [{"message": "m"}]}), Failure),
+            (json!({"detail": "m"}), Failure),
+            (json!({"type": "server_error", "message": "m"}), Failure),
+            (json!({"object": "error", "message": "m"}), Failure),
+            (json!({"status": "failed", "message": "m"}), Failure),
+            (json!({"code": "Throttling", "message": "m"}), Failure),
+            (json!({"code": "RATE_LIMIT", "message": "m"}), Failure),
+            (json!({"code": "insufficient_quota", "message": "m"}), Failure),
+            (json!({"code": "ModelNotFound", "message": "m"}), Failure),
+            (json!({"status": "ABORTED", "message": "m"}), Failure),
+            (json!({"type": "ValidationException", "message": "m"}), Failure),
+            (json!({"type": "content_policy_violation", "message": "m"}), Failure),
+            (json!({"code": 400, "message": "m"}), Failure),
+            (json!({"code": "599", "message": "m"}), Failure),
+            (json!({"status": 429, "message": "m"}), Failure),
+            (json!({"success": false, "message": "insufficient balance"}), Failure),
             // Also beside words for progress.
-            (json!({"type": "status", "code": 503, "message": "m"}), StatusEvent::Failure),
-            (json!({"type": "progress", "error": "m"}), StatusEvent::Failure),
-            (json!({"type": "status", "success": false, "message": "m"}), StatusEvent::Failure),
-            (json!({"status": "queue_exceeded", "message": "m"}), StatusEvent::Failure),
+            (json!({"type": "status", "code": 503, "message": "m"}), Failure),
+            (json!({"type": "progress", "error": "m"}), Failure),
+            (json!({"type": "status", "success": false, "message": "m"}), Failure),
+            (json!({"status": "queue_exceeded", "message": "m"}), Failure),
             // Progress.
-            (json!({"type": "status", "message": "m"}), StatusEvent::Progress),
-            (json!({"type": "status", "detail": "m"}), StatusEvent::Progress),
-            (json!({"type": "ping", "msg": "m", "code": 0}), StatusEvent::Progress),
-            (
-                json!({"object": "progress", "message": "m", "code": 200, "status": "running"}),
-                StatusEvent::Progress,
-            ),
-            (json!({"status": "QUEUED", "message": "m"}), StatusEvent::Progress),
-            (json!({"type": "queue", "error": null, "success": true, "message": "m"}), StatusEvent::Progress),
+            (json!({"type": "status", "message": "m"}), Progress),
+            (json!({"type": "status", "detail": "m"}), Progress),
+            (json!({"type": "ping", "msg": "m", "code": 0}), Progress),
+            (json!({"object": "progress", "message": "m", "code": 200, "status": "running"}), Progress),
+            (json!({"status": "QUEUED", "message": "m"}), Progress),
+            (json!({"type": "queue", "error": null, "success": true, "message": "m"}), Progress),
             // Neither.
-            (json!({"message": "m"}), StatusEvent::Unmarked),
-            (json!({"code": "OK", "message": "still working"}), StatusEvent::Unmarked),
+            (json!({"message": "m"}), Unmarked),
+            (json!({"code": "OK", "message": "still working"}), Unmarked),
             // No known server sends these words.
-            (json!({"code": "blocked", "message": "m"}), StatusEvent::Unmarked),
-            (json!({"status": "forbidden", "message": "m"}), StatusEvent::Unmarked),
-            (json!({"code": 20000, "message": "ok"}), StatusEvent::Unmarked),
-            (json!({"code": "1302", "message": "m"}), StatusEvent::Unmarked),
-            (json!({"code": 399, "status": 600, "message": "m"}), StatusEvent::Unmarked),
-            (json!({"success": true, "message": "m"}), StatusEvent::Unmarked),
+            (json!({"code": "blocked", "message": "m"}), Unmarked),
+            (json!({"status": "forbidden", "message": "m"}), Unmarked),
+            (json!({"code": 20000, "message": "ok"}), Unmarked),
+            (json!({"code": "1302", "message": "m"}), Unmarked),
+            (json!({"code": 399, "status": 600, "message": "m"}), Unmarked),
+            (json!({"success": true, "message": "m"}), Unmarked),
         ];
         for (message, expected) in cases {
-            let fields = message.as_object().expect("an object");
-            assert_eq!(StatusEvent::from_fields(fields), expected, "{message}");
+            let kind = match Meaning::from_json(&message) {
+                Meaning::Failure(_) => Failure,
+                Meaning::Status(_) => Progress,
+                Meaning::Message(_) => Unmarked,
+                other => panic!("{message}: {other:?}"),
+            };
+            assert_eq!(kind, expected, "{message}");
         }
     }
 }

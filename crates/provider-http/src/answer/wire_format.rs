@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::fmt;
 
 use crate::failure::Report;
-use crate::json::{Json, value};
+use crate::json::Json;
 use advisor_core::{Delta, Usage};
 
 /// One answer in one wire format: converts its events to deltas.
@@ -108,11 +108,6 @@ pub trait WireFormat: fmt::Debug + Send + Unpin + 'static {
     /// bounded.
     fn kept(&self) -> usize {
         0
-    }
-
-    /// Returns the error in the body of a response whose status is no success; `None` if it holds none.
-    fn read_report(body: &str) -> Option<Report> {
-        Report::find(&value(body).ok()?)
     }
 }
 

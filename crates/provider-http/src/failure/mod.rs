@@ -20,8 +20,8 @@ use crate::error::from_transport;
 use crate::redaction::{Redaction, ServerWords};
 use crate::transport::TransportError;
 use classify::{kind_of, sentence};
-pub(crate) use provider_error::Logged;
 pub use provider_error::ProviderError;
+pub(crate) use provider_error::is_word;
 pub use report::Report;
 pub(crate) use report::{is_something, status};
 
@@ -61,18 +61,11 @@ impl Failures {
         }
     }
 
-    /// Creates the error for a response whose status is no success. `body` is the beginning of the response
-    /// body, and `read` finds the error in it.
-    pub(crate) fn response(
-        &self,
-        status: StatusCode,
-        headers: &HeaderMap,
-        body: &[u8],
-        read: fn(&str) -> Option<Report>,
-    ) -> Error {
+    /// Creates the error for a response whose status is no success. `body` is the beginning of the response body.
+    pub(crate) fn response(&self, status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Error {
         let body = String::from_utf8_lossy(body);
-        let report =
-            read(&body).unwrap_or_else(|| Report { message: body.trim().into(), ..Report::default() });
+        let report = Report::in_body(&body)
+            .unwrap_or_else(|| Report { message: body.trim().into(), ..Report::default() });
         let report = Report { request_id: report.request_id.or_else(|| request_id(headers)), ..report };
         let asked = retry_after(headers, SystemTime::now()).or(report.retry_after);
         self.error(report, Some(status.as_u16()), asked)

@@ -2,9 +2,7 @@
 
 use std::fmt;
 
-use advisor_core::Error;
-
-/// A provider's report of a failure: the [source](std::error::Error::source) of the [`Error`] about it.
+/// A provider's report of a failure: the [source](std::error::Error::source) of the [`Error`](advisor_core::Error) about it.
 ///
 /// The message is the provider's, at most 2 KiB, without line breaks and other control characters. It may quote
 /// the request.
@@ -42,31 +40,9 @@ pub struct ProviderError {
     pub failed_generation: Option<String>,
 }
 
-/// The part of a failure that may be logged: the provider's codes. Its sentences may quote the conversation,
-/// and only the caller sees them.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Logged<'a> {
-    pub(crate) status: Option<u16>,
-    pub(crate) code: Option<&'a str>,
-    pub(crate) kind: Option<&'a str>,
-    pub(crate) param: Option<&'a str>,
-}
-
-impl<'a> Logged<'a> {
-    pub(crate) fn from_error(error: &'a Error) -> Self {
-        let source =
-            std::error::Error::source(error).and_then(|source| source.downcast_ref::<ProviderError>());
-        let Some(said) = source else { return Self::default() };
-        fn word(text: &Option<String>) -> Option<&str> {
-            text.as_deref().filter(|text| is_word(text))
-        }
-        Self { status: said.status, code: word(&said.code), kind: word(&said.kind), param: word(&said.param) }
-    }
-}
-
 /// Checks whether a text is a word for programs, such as `rate_limit_exceeded` or `messages[3].content`. Such a word is no
 /// content of a conversation.
-pub(super) fn is_word(text: &str) -> bool {
+pub(crate) fn is_word(text: &str) -> bool {
     let in_word = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.:/[]".contains(&byte);
     !text.is_empty() && text.bytes().all(in_word)
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
+use crate::json::value;
 use crate::redaction::ServerWords;
 
 /// The keys that hold an error.
@@ -64,6 +65,11 @@ impl Report {
             }
             _ => None,
         }
+    }
+
+    /// Reads the body of a response; `None` if it holds no error.
+    pub(crate) fn in_body(body: &str) -> Option<Self> {
+        Self::find(&value(body).ok()?)
     }
 
     fn from_fields(fields: &Map<String, Value>) -> Self {

@@ -15,13 +15,9 @@ fn failures() -> Failures {
     Failures::new(Redaction::new([KEY, "x"].map(SecretString::from).into_iter()))
 }
 
-fn read(body: &str) -> Option<Report> {
-    Report::find(&serde_json::from_str(body).ok()?)
-}
-
 fn response(status: u16, body: &Value) -> Error {
     let status = StatusCode::from_u16(status).expect("a status");
-    failures().response(status, &HeaderMap::new(), body.to_string().as_bytes(), read)
+    failures().response(status, &HeaderMap::new(), body.to_string().as_bytes())
 }
 
 fn said(error: &Error) -> &ProviderError {
@@ -275,12 +271,12 @@ fn error_kind_inside_answer_follows_its_content() {
 fn the_servers_delay_is_kept() {
     let headers = HeaderMap::from_iter([(RETRY_AFTER, HeaderValue::from_static("7"))]);
     let seven = Some(Duration::from_secs(7));
-    let limited = failures().response(StatusCode::TOO_MANY_REQUESTS, &headers, b"", read);
+    let limited = failures().response(StatusCode::TOO_MANY_REQUESTS, &headers, b"");
     assert_eq!(limited.kind(), ErrorKind::RateLimited { retry_after: seven });
     assert_eq!(limited.to_string(), "the provider wants fewer requests; ask again in 7 s (HTTP 429)");
-    let busy = failures().response(StatusCode::SERVICE_UNAVAILABLE, &headers, b"", read);
+    let busy = failures().response(StatusCode::SERVICE_UNAVAILABLE, &headers, b"");
     assert_eq!(busy.to_string(), "the provider failed; ask again in 7 s (HTTP 503)");
-    let refused = failures().response(StatusCode::FORBIDDEN, &headers, b"", read);
+    let refused = failures().response(StatusCode::FORBIDDEN, &headers, b"");
     assert!(!refused.to_string().contains("7 s"), "waiting does not help: {refused}");
     assert_eq!((limited.retry_after(), busy.retry_after()), (seven, seven));
 }
@@ -310,7 +306,7 @@ fn id_of_request_is_that_of_body_or_header() {
             .iter()
             .map(|(name, value)| (http::HeaderName::from_static(name), HeaderValue::from_static(value)));
         let status = StatusCode::BAD_REQUEST;
-        let failed = failures().response(status, &headers.collect(), body.to_string().as_bytes(), read);
+        let failed = failures().response(status, &headers.collect(), body.to_string().as_bytes());
         said(&failed).request_id.clone()
     };
     let plain = json!({"error": {"message": "m"}});
@@ -324,12 +320,11 @@ fn id_of_request_is_that_of_body_or_header() {
 
 #[test]
 fn unrecognized_error_body_is_shown_from_its_start() {
-    let failed =
-        failures().response(StatusCode::BAD_GATEWAY, &HeaderMap::new(), b"  <html>\n502</html> ", read);
+    let failed = failures().response(StatusCode::BAD_GATEWAY, &HeaderMap::new(), b"  <html>\n502</html> ");
     assert_eq!(said(&failed).message, "<html> 502</html>");
-    let silent = failures().response(StatusCode::BAD_GATEWAY, &HeaderMap::new(), b"", read);
+    let silent = failures().response(StatusCode::BAD_GATEWAY, &HeaderMap::new(), b"");
     assert_eq!(said(&silent).to_string(), "the provider gave no reason");
-    let binary = failures().response(StatusCode::BAD_GATEWAY, &HeaderMap::new(), b"\xFF\xFE", read);
+    let binary = failures().response(StatusCode::BAD_GATEWAY, &HeaderMap::new(), b"\xFF\xFE");
     assert_eq!(said(&binary).message, "\u{FFFD}\u{FFFD}");
 }
 

@@ -101,7 +101,8 @@ pub(super) fn headers(of_api: &HeaderMap, key: Option<(HeaderName, HeaderValue)>
         (CONTENT_TYPE, HeaderValue::from_static("application/json")),
         (ACCEPT, HeaderValue::from_static("text/event-stream, application/json")),
     ]);
-    for (name, value) in of_api.iter().map(|(name, value)| (name.clone(), value.clone())).chain(key) {
+    headers.extend(of_api.clone());
+    if let Some((name, value)) = key {
         headers.insert(name, value);
     }
     headers

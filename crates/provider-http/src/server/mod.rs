@@ -30,8 +30,8 @@ pub use secrecy::SecretString;
 use serde::de::DeserializeOwned;
 
 use crate::answer::{AnswerDecoder, WireFormat};
-use crate::backoff::{Backoff, Waits};
-use crate::failure::{Failures, Logged, Report};
+use crate::backoff::Backoff;
+use crate::failure::{Failures, ProviderError, is_word};
 use crate::local::is_local;
 pub use crate::path_segment::path_segment;
 use crate::redaction::{Redaction, ServerWords};
@@ -199,17 +199,12 @@ impl Server {
     ) -> Result<ChunkStream> {
         settings.limits = self.answer_limits;
         let aggregator = MessageAggregator::with_settings(round, settings);
-        let mut attempts = self.attempts();
-        loop {
-            match self.deltas(call, format(), attempts.begin()).await {
-                Ok(deltas) => return Ok(ChunkStream::from_deltas(aggregator, deltas)),
-                Err(error) => attempts.wait_after(error).await?,
-            }
-        }
+        let deltas = self.ask(|attempt| self.deltas(call, format(), attempt)).await?;
+        Ok(ChunkStream::from_deltas(aggregator, deltas))
     }
 
     async fn deltas<W: WireFormat>(&self, call: &Call, format: W, attempt: u32) -> Result<DeltaStream<W>> {
-        let (headers, body) = self.send(call, attempt, W::read_report).await?;
+        let (headers, body) = self.send(call, attempt).await?;
         let content_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let decoder = AnswerDecoder::new(format, self.limits, self.redaction().clone())
             .with_content_type(content_type.unwrap_or_default())
@@ -228,34 +223,33 @@ impl Server {
     /// # Errors
     /// JSON of another form is an error of kind [`Protocol`](advisor_core::ErrorKind::Protocol).
     pub async fn json<T: DeserializeOwned>(&self, call: &Call) -> Result<T> {
-        let failures = Failures::new(self.redaction().clone());
-        let mut attempts = self.attempts();
+        let failures = &Failures::new(self.redaction().clone());
+        let (timeouts, longest) = (&self.timeouts, self.limits.event);
+        let read = |attempt| async move {
+            let (_, body) = self.send(call, attempt).await?;
+            whole_answer::read(body.into_answer(), timeouts, longest, failures).await
+        };
+        self.ask(read).await
+    }
+
+    /// Makes attempts until one succeeds, or none may follow.
+    async fn ask<T, F: Future<Output = Result<T>>>(&self, attempt: impl Fn(u32) -> F) -> Result<T> {
+        let mut waits = self.retries.waits();
+        let mut number = 0;
         loop {
-            let answer = match self.send(call, attempts.begin(), whole_answer::read_report).await {
-                Ok((_, body)) => {
-                    whole_answer::read(body.into_answer(), &self.timeouts, self.limits.event, &failures).await
-                }
-                Err(error) => Err(error),
-            };
-            match answer {
+            number += 1;
+            let error = match attempt(number).await {
                 Ok(answer) => return Ok(answer),
-                Err(error) => attempts.wait_after(error).await?,
-            }
+                Err(error) => error,
+            };
+            let wait = if error.is_retryable() { waits.next_wait(error.retry_after()) } else { None };
+            log(number, &error, wait);
+            tokio::time::sleep(wait.ok_or(error)?).await;
         }
     }
 
-    fn attempts(&self) -> Attempts {
-        Attempts { waits: self.retries.waits(), number: 0 }
-    }
-
-    /// Sends the call once. Returns the headers and the body of a successful response. `read` finds the error in the
-    /// body of another one.
-    async fn send(
-        &self,
-        call: &Call,
-        attempt: u32,
-        read: fn(&str) -> Option<Report>,
-    ) -> Result<(HeaderMap, UnreadBody)> {
+    /// Sends the call once. Returns the headers and the body of a successful response.
+    async fn send(&self, call: &Call, attempt: u32) -> Result<(HeaderMap, UnreadBody)> {
         let failures = Failures::new(self.redaction().clone());
         let mut request = Request::new(call.body.clone());
         *request.method_mut() = Method::POST;
@@ -270,7 +264,7 @@ impl Server {
         let compressed = is_compressed(&head.headers);
         if !head.status.is_success() {
             let report = if compressed { Vec::new() } else { body.into_report(LONGEST_REPORT).await };
-            return Err(failures.response(head.status, &head.headers, &report, read));
+            return Err(failures.response(head.status, &head.headers, &report));
         }
         if compressed {
             return Err(failures.protocol(None, COMPRESSED, &ServerWords::default()));
@@ -324,8 +318,7 @@ impl Server {
 
     /// Checks whether the key, a header of the caller, or the user or the query of the base URL crosses a network without
     /// encryption: this URL begins with `http://`, and its host is not this machine. The first call then logs a warning.
-    #[must_use]
-    pub fn sends_secrets_unencrypted(&self) -> bool {
+    fn sends_secrets_unencrypted(&self) -> bool {
         let uri = self.base_url.trim().parse::<Uri>().ok();
         let Some(uri) = uri.filter(|uri| uri.scheme_str() == Some("http") && !is_local(uri)) else {
             return false;
@@ -335,34 +328,16 @@ impl Server {
     }
 }
 
-/// The attempts of one call.
-struct Attempts {
-    waits: Waits,
-    number: u32,
-}
-
-impl Attempts {
-    /// Returns the number of the next attempt.
-    fn begin(&mut self) -> u32 {
-        self.number += 1;
-        self.number
-    }
-
-    /// Waits before the next attempt.
-    ///
-    /// # Errors
-    /// The error of the last attempt, if no other one follows.
-    async fn wait_after(&mut self, error: Error) -> Result<()> {
-        let wait = if error.is_retryable() { self.waits.next_wait(error.retry_after()) } else { None };
-        log(self.number, &error, wait);
-        tokio::time::sleep(wait.ok_or(error)?).await;
-        Ok(())
-    }
-}
-
 /// Logs that an attempt failed, the reason without any content, and whether another attempt follows.
 fn log(attempt: u32, error: &Error, wait: Option<Duration>) {
-    let (kind, Logged { status, code, kind: r#type, param }) = (error.kind(), Logged::from_error(error));
+    let kind = error.kind();
+    let source = std::error::Error::source(error);
+    let said = source.and_then(|source| source.downcast_ref::<ProviderError>());
+    let status = said.and_then(|said| said.status);
+    // The provider's sentences may quote the conversation, its codes do not.
+    let codes = said.map(|said| [&said.code, &said.kind, &said.param]).into_iter().flatten();
+    let mut codes = codes.map(|code| code.as_deref().filter(|code| is_word(code)));
+    let [code, r#type, param] = std::array::from_fn(|_| codes.next().flatten());
     match wait {
         None => tracing::warn!(attempt, ?kind, status, code, r#type, param, "the model call failed"),
         Some(wait) => {

@@ -114,13 +114,5 @@ macro_rules! server_setters {
         pub fn validate(&self) -> $crate::server::Result<()> {
             self.server.validate()
         }
-
-        /// Checks whether the key, a header of the caller, or the user or the query of the base URL crosses a network
-        /// without encryption: this URL begins with `http://`, and its host is not this machine. The first request then
-        /// logs a warning.
-        #[must_use]
-        pub fn sends_secrets_unencrypted(&self) -> bool {
-            self.server.sends_secrets_unencrypted()
-        }
     };
 }

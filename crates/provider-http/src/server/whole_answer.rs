@@ -3,17 +3,11 @@
 use advisor_core::{Error, ErrorKind, Result};
 use futures::StreamExt;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 
 use crate::error::{malformed_json, not_utf8};
 use crate::failure::{Failures, Report};
 use crate::redaction::ServerWords;
 use crate::timeouts::{Clock, Deadline, TimedBody, Timeouts};
-
-/// Reads the error in a body; `None` if it holds none.
-pub(super) fn read_report(body: &str) -> Option<Report> {
-    Report::find(&serde_json::from_str::<Value>(body).ok()?)
-}
 
 /// Reads a body of at most `longest` bytes as JSON.
 pub(super) async fn read<T: DeserializeOwned>(
@@ -45,7 +39,7 @@ async fn bytes_of(mut body: TimedBody, longest: usize, failures: &Failures) -> R
 
 /// Returns the error of a body that is not the expected JSON.
 fn not_the_answer(body: &str, error: &serde_json::Error, failures: &Failures) -> Error {
-    if let Some(report) = read_report(body) {
+    if let Some(report) = Report::in_body(body) {
         return failures.in_answer(report);
     }
     let words = ServerWords::from(body);

@@ -3,17 +3,17 @@
 use advisor_core::{ChatRequest, ResponseFormat, Result, ToolChoice, ToolDefinition};
 use bytes::Bytes;
 use provider_http::names::WireNames;
-use provider_http::written::{entries, parameters_of, written_tools};
+use provider_http::written::{entries, fields, parameters_of, written_tools};
 use serde_json::{Map, Value, json};
 
 /// Returns all fields but the messages and the tools. The caller's extra fields come last and override others; those
 /// in an object `options` override single options.
 pub(super) fn write(request: &ChatRequest, model: &str, streaming: bool) -> Map<String, Value> {
-    let mut fields =
-        Map::from_iter([("model".to_owned(), json!(model)), ("stream".to_owned(), json!(streaming))]);
-    if let Some(format) = request.options.response_format.as_ref().and_then(format) {
-        fields.insert("format".to_owned(), format);
-    }
+    let mut fields = fields([
+        ("model", Some(json!(model))),
+        ("stream", Some(json!(streaming))),
+        ("format", request.options.response_format.as_ref().and_then(format)),
+    ]);
     let mut options = options(request);
     let mut extra = request.options.extra.clone();
     match extra.get_mut("options") {
@@ -31,18 +31,13 @@ pub(super) fn write(request: &ChatRequest, model: &str, streaming: bool) -> Map<
 
 fn options(request: &ChatRequest) -> Map<String, Value> {
     let options = &request.options;
-    let mut fields = Map::new();
-    let mut set = |key: &str, value: Option<Value>| {
-        if let Some(value) = value {
-            fields.insert(key.to_owned(), value);
-        }
-    };
-    set("temperature", options.temperature.map(Value::from));
-    set("top_p", options.top_p.map(Value::from));
-    set("num_predict", options.max_tokens.map(Value::from));
-    set("seed", options.seed.map(Value::from));
-    set("stop", (!options.stop.is_empty()).then(|| json!(options.stop)));
-    fields
+    fields([
+        ("temperature", options.temperature.map(Value::from)),
+        ("top_p", options.top_p.map(Value::from)),
+        ("num_predict", options.max_tokens.map(Value::from)),
+        ("seed", options.seed.map(Value::from)),
+        ("stop", (!options.stop.is_empty()).then(|| json!(options.stop))),
+    ])
 }
 
 fn format(format: &ResponseFormat) -> Option<Value> {

@@ -3,7 +3,7 @@
 use advisor_core::{ChatRequest, Error, ResponseFormat, Result, ToolChoice, ToolDefinition};
 use bytes::Bytes;
 use provider_http::names::WireNames;
-use provider_http::written::{entries, parameters_of};
+use provider_http::written::{entries, fields, parameters_of};
 use serde_json::{Map, Value, json};
 
 use super::BodySettings;
@@ -22,27 +22,25 @@ pub(super) fn write(
     names: &WireNames,
 ) -> Result<Map<String, Value>> {
     let (options, profile) = (&request.options, &settings.profile);
-    let mut fields = Map::new();
-    let mut set = |key: &str, value: Option<Value>| {
-        if let Some(value) = value {
-            fields.insert(key.to_owned(), value);
-        }
-    };
-    set("model", Some(json!(model)));
-    set("stream", Some(json!(settings.streaming)));
     let asks_usage = settings.streaming && profile.asks_stream_usage;
-    set("stream_options", asks_usage.then(|| json!({ "include_usage": true })));
-    set("temperature", options.temperature.map(Value::from));
-    set("top_p", options.top_p.map(Value::from));
-    set(profile.max_tokens, options.max_tokens.map(Value::from));
-    set(profile.seed, options.seed.map(Value::from));
-    set("stop", (!options.stop.is_empty()).then(|| json!(options.stop)));
-    set("response_format", options.response_format.as_ref().and_then(response_format));
     // Servers refuse fields about tools if no tool is offered.
-    if is_any_offered(request, profile) {
-        set("tool_choice", request.api_tool_choice().map(|choice| tool_choice(choice, profile, names)));
-        set("parallel_tool_calls", options.parallel_tool_calls.map(Value::from));
-    }
+    let (choice, parallel) = match is_any_offered(request, profile) {
+        true => (request.api_tool_choice(), options.parallel_tool_calls),
+        false => (None, None),
+    };
+    let mut fields = fields([
+        ("model", Some(json!(model))),
+        ("stream", Some(json!(settings.streaming))),
+        ("stream_options", asks_usage.then(|| json!({ "include_usage": true }))),
+        ("temperature", options.temperature.map(Value::from)),
+        ("top_p", options.top_p.map(Value::from)),
+        (profile.max_tokens, options.max_tokens.map(Value::from)),
+        (profile.seed, options.seed.map(Value::from)),
+        ("stop", (!options.stop.is_empty()).then(|| json!(options.stop))),
+        ("response_format", options.response_format.as_ref().and_then(response_format)),
+        ("tool_choice", choice.map(|choice| tool_choice(choice, profile, names))),
+        ("parallel_tool_calls", parallel.map(Value::from)),
+    ]);
     fields.extend(options.extra.clone());
     if fields.get("n").is_some_and(|n| !n.is_null() && *n != 1) {
         return Err(Error::configuration(

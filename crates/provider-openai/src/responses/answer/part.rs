@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use advisor_core::{Citation, Delta, DeltaKind, ProviderData, Text};
+use advisor_core::{Delta, DeltaKind, ProviderData, Text};
 use serde_json::Value;
 
 use super::Deltas;
@@ -138,9 +138,6 @@ impl PartPosition {
 
 /// Returns the citation of an annotation: a page, or a file of the server.
 pub(super) fn citation_of(annotation: &Value) -> Option<Delta> {
-    let word = |key: &str| annotation.get(key)?.as_str().filter(|word| !word.is_empty()).map(Text::from);
-    let mut citation = Citation::default();
-    citation.url = word("url");
-    citation.title = word("title").or_else(|| word("filename"));
-    (citation != Citation::default()).then(|| DeltaKind::Citation(Box::new(citation)).into())
+    let citation = provider_http::citation_of(annotation, [&["url"], &["title", "filename"], &[]])?;
+    Some(DeltaKind::Citation(Box::new(citation)).into())
 }

@@ -3,7 +3,7 @@
 use advisor_core::{ChatRequest, Error, ErrorKind, ResponseFormat, Result, ToolChoice};
 use bytes::Bytes;
 use provider_http::names::WireNames;
-use provider_http::written::{entries, parameters_of};
+use provider_http::written::{entries, fields, parameters_of};
 use serde_json::{Map, Value, json};
 
 use super::BodySettings;
@@ -30,27 +30,25 @@ pub(super) fn write(
                        (Chat Completions)";
         return Err(Error::new(ErrorKind::InvalidRequest, problem));
     }
-    let mut fields = Map::new();
-    let mut set = |key: &str, value: Option<Value>| {
-        if let Some(value) = value {
-            fields.insert(key.to_owned(), value);
-        }
+    // Servers refuse fields about tools if no tool is offered. Without tools of the chain, the choice is among those of
+    // the server.
+    let is_any_offered = !request.api_tools().is_empty() || !settings.server_tools.is_empty();
+    let (choice, parallel) = match is_any_offered {
+        true if request.tools.is_empty() => (options.tool_choice.as_ref(), options.parallel_tool_calls),
+        true => (request.api_tool_choice(), options.parallel_tool_calls),
+        false => (None, None),
     };
-    set("model", Some(json!(model)));
-    set("stream", Some(json!(settings.streaming)));
-    set("store", Some(json!(false)));
-    set("include", may_reason(model).then(|| json!(["reasoning.encrypted_content"])));
-    set("temperature", options.temperature.map(Value::from));
-    set("top_p", options.top_p.map(Value::from));
-    set("max_output_tokens", options.max_tokens.map(Value::from));
-    // Servers refuse fields about tools if no tool is offered.
-    if request.api_tools().definitions().next().is_some() || !settings.server_tools.is_empty() {
-        // Without tools of the chain, the choice is among those of the server.
-        let choice =
-            if request.tools.is_empty() { options.tool_choice.as_ref() } else { request.api_tool_choice() };
-        set("tool_choice", choice.map(|choice| tool_choice(choice, names)));
-        set("parallel_tool_calls", options.parallel_tool_calls.map(Value::from));
-    }
+    let mut fields = fields([
+        ("model", Some(json!(model))),
+        ("stream", Some(json!(settings.streaming))),
+        ("store", Some(json!(false))),
+        ("include", may_reason(model).then(|| json!(["reasoning.encrypted_content"]))),
+        ("temperature", options.temperature.map(Value::from)),
+        ("top_p", options.top_p.map(Value::from)),
+        ("max_output_tokens", options.max_tokens.map(Value::from)),
+        ("tool_choice", choice.map(|choice| tool_choice(choice, names))),
+        ("parallel_tool_calls", parallel.map(Value::from)),
+    ]);
     fields.extend(options.extra.clone());
     if let Some(format) = options.response_format.as_ref().and_then(text_format) {
         // The caller's extra `text` may have other fields, such as `verbosity`.
@@ -74,7 +72,7 @@ pub(super) fn tools(
     server_tools: &[Value],
     names: &WireNames,
 ) -> Result<Option<Vec<Bytes>>> {
-    if request.api_tools().definitions().next().is_none() && server_tools.is_empty() {
+    if request.api_tools().is_empty() && server_tools.is_empty() {
         return Ok(None);
     }
     let functions = written_functions(request, FORMAT, names, |tool| {

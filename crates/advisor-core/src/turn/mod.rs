@@ -342,9 +342,8 @@ impl Turn {
     /// Returns the prefix of generated call ids, which no other turn has.
     pub(crate) fn call_id_prefix(&self) -> Text {
         // The end of a turn's id is its random part.
-        let random: String =
-            self.id.as_str().chars().rev().filter(char::is_ascii_alphanumeric).take(12).collect();
-        format!("call_{random}").into()
+        let random = self.id.as_str().chars().rev().filter(char::is_ascii_alphanumeric).take(12);
+        "call_".chars().chain(random).collect()
     }
 
     /// Sets work that runs if an advisor further outside [rejects](Self::reject_answer) the last answer of this turn.

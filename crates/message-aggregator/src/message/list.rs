@@ -17,7 +17,7 @@ pub struct MessageList(Arc<Vec<Message>>);
 impl MessageList {
     /// Appends a message.
     pub fn push(&mut self, message: Message) {
-        Arc::make_mut(&mut self.0).push(message);
+        self.extend([message]);
     }
 
     /// Returns the messages of this list that are not in `earlier`, in order.
@@ -51,7 +51,10 @@ impl Deref for MessageList {
 
 impl Extend<Message> for MessageList {
     fn extend<I: IntoIterator<Item = Message>>(&mut self, messages: I) {
-        Arc::make_mut(&mut self.0).extend(messages);
+        match Arc::get_mut(&mut self.0) {
+            Some(own) => own.extend(messages),
+            None => *self = self.iter().cloned().chain(messages).collect(),
+        }
     }
 }
 

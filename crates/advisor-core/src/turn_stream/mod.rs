@@ -253,8 +253,7 @@ impl TurnStream {
         {
             return Poll::Ready(Some(Err(error)));
         }
-        let span = self.span.clone();
-        let _entered = span.enter();
+        let _entered = (!self.span.is_disabled()).then(|| self.span.clone().entered());
         loop {
             self.poll_interruption(cx);
             let polled = self.poll_state(cx);

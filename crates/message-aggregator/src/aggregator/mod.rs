@@ -107,10 +107,24 @@ impl MessageAggregator {
     /// If a bound is exceeded. [`Self::partial`] still returns the answer so far.
     #[inline]
     pub fn push(&mut self, delta: Delta, chunks: &mut VecDeque<Chunk>) -> Result<(), AggregateError> {
-        // Nearly all deltas extend the current text or the open arguments.
+        match self.extend(delta) {
+            Ok(chunk) => {
+                chunks.push_back(chunk);
+                Ok(())
+            }
+            Err(delta) => self.push_other(delta, chunks),
+        }
+    }
+
+    /// Takes a delta that extends the current text or the open arguments, and returns its one chunk. This is the
+    /// fast path of nearly all deltas. Returns any other delta unchanged.
+    #[inline]
+    fn extend(&mut self, delta: Delta) -> Result<Chunk, Delta> {
+        if self.end_marker == EndMarker::Received {
+            return Err(delta);
+        }
         let (key, answer) = (delta.block, &mut self.answer);
         let block = match &delta.kind {
-            _ if self.end_marker == EndMarker::Received => None,
             DeltaKind::Text(text) => self.blocks.extend_current(key, BlockKind::Text, text, answer),
             DeltaKind::Reasoning(text) => self.blocks.extend_current(key, BlockKind::Reasoning, text, answer),
             DeltaKind::Arguments { index: Some(index), text } => {
@@ -118,21 +132,17 @@ impl MessageAggregator {
             }
             _ => None,
         };
-        match (block, delta.kind) {
-            (Some(block), DeltaKind::Text(text)) => chunks.push_back(block.piece(BlockKind::Text, text)),
-            (Some(block), DeltaKind::Reasoning(text)) => {
-                chunks.push_back(block.piece(BlockKind::Reasoning, text));
-            }
-            (Some(block), DeltaKind::Arguments { text, .. }) => {
-                chunks.push_back(block.piece(BlockKind::ToolCall, text));
-            }
-            (_, kind) => return self.push_other(key, kind, chunks),
+        let Some(block) = block else { return Err(delta) };
+        match delta.kind {
+            DeltaKind::Text(text) => Ok(block.piece(BlockKind::Text, text)),
+            DeltaKind::Reasoning(text) => Ok(block.piece(BlockKind::Reasoning, text)),
+            DeltaKind::Arguments { text, .. } => Ok(block.piece(BlockKind::ToolCall, text)),
+            _ => Err(delta),
         }
-        Ok(())
     }
 
-    fn push_other(&mut self, key: Option<i64>, kind: DeltaKind, chunks: &mut VecDeque<Chunk>) -> Result {
-        match kind {
+    fn push_other(&mut self, delta: Delta, chunks: &mut VecDeque<Chunk>) -> Result {
+        match delta.kind {
             DeltaKind::Usage(usage) => self.usage.get_or_insert_default().merge(&usage),
             _ if self.end_marker == EndMarker::Received => {}
             DeltaKind::Origin(origin) => {
@@ -140,7 +150,7 @@ impl MessageAggregator {
                 self.answer.bytes.set_once(&mut self.model, origin.model)?;
             }
             DeltaKind::Done => self.end_marker = EndMarker::Received,
-            kind => self.blocks.push(key, kind, &mut Sink { answer: &mut self.answer, chunks })?,
+            kind => self.blocks.push(delta.block, kind, &mut Sink { answer: &mut self.answer, chunks })?,
         }
         Ok(())
     }

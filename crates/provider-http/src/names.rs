@@ -194,7 +194,8 @@ impl WireNames {
 
     fn map_tools<'a, I: Iterator<Item = &'a Text>>(&mut self, verbatim: &[&str], names: impl Fn() -> I) {
         let rule = self.tools;
-        if names().all(|name| rule.accepts(name)) {
+        let mut last = None;
+        if names().all(|name| last.replace(name) == Some(name) || rule.accepts(name)) {
             return;
         }
         let stays = |name: &Text| rule.accepts(name) || verbatim.contains(&name.as_str());
@@ -214,6 +215,7 @@ impl WireNames {
 
     /// Checks whether an id or a name in a message differs from its usual wire form, which does not depend on the rest of
     /// the request. A message without such ones can be kept for later requests as it is written.
+    #[inline]
     pub(crate) fn is_special(&self, message: &Message) -> bool {
         !self.special_ids.is_empty() && ids_in(message).any(|id| self.special_ids.contains_key(id))
             || !self.special_tools.is_empty() && tools_in(message).any(|name| self.is_special_tool(name))

@@ -170,17 +170,13 @@ impl SseDecoder {
         self.line = 0;
         let whole = (!self.cut.is_empty()).then(|| [&*mem::take(&mut self.cut), bytes].concat());
         let bytes = whole.as_deref().unwrap_or(bytes);
-        let mut text = simdutf8::basic::from_utf8(bytes).unwrap_or_else(|_| self.beginning(bytes));
-        if self.position == 0
-            && self.text.is_empty()
-            && let Some(behind) = text.strip_prefix(BYTE_ORDER_MARK)
-        {
-            self.position = BYTE_ORDER_MARK.len_utf8() as u64;
-            text = behind;
-        }
-        let more = growth(self.text.len(), self.text.capacity(), text.len(), self.limits.line);
+        let text = simdutf8::basic::from_utf8(bytes).unwrap_or_else(|_| self.beginning(bytes));
+        let begins = self.position == 0 && self.text.is_empty();
+        let behind = text.strip_prefix(BYTE_ORDER_MARK).filter(|_| begins).unwrap_or(text);
+        self.position += (text.len() - behind.len()) as u64;
+        let more = growth(self.text.len(), self.text.capacity(), behind.len(), self.limits.line);
         self.text.reserve_exact(more);
-        self.text.push_str(text);
+        self.text.push_str(behind);
     }
 
     /// Returns the text with which these bytes begin, and notes what is behind it.

@@ -376,10 +376,5 @@ fn media_of(kind: &str, part: &Value) -> Option<Media> {
 /// Returns the failure that a field named `error` reports, if it reports one.
 #[inline]
 pub(crate) fn error_of(error: &str) -> Option<Box<Report>> {
-    if is_nothing(error) { None } else { Some(report_of(error)) }
-}
-
-#[cold]
-fn report_of(error: &str) -> Box<Report> {
-    Box::new(Report::read(&value(error).unwrap_or_default()))
+    (!is_nothing(error)).then(|| Box::new(Report::read(&value(error).unwrap_or_default())))
 }

@@ -60,15 +60,15 @@ pub(crate) fn written_body<F: MessageForm>(
 /// Returns the messages as entries of a body. A message is written once, and kept, unless its form depends on the time or on
 /// other messages.
 fn written_messages<F: MessageForm>(request: &ChatRequest, form: &F, wire: &WireNames) -> Result<Vec<Bytes>> {
-    let mut informed = form.clone();
-    let written = |message: &Message| {
+    let (mut informed, mut entries) = (form.clone(), Vec::with_capacity(request.messages.len()));
+    for message in &request.messages {
         informed.note(message);
-        match informed.is_lasting(message) {
-            true => written_message(message, wire, form, || informed.write(message, wire)),
-            false => informed.write(message, wire),
-        }
-    };
-    request.messages.iter().map(written).collect()
+        entries.push(match informed.is_lasting(message) {
+            true => written_message(message, wire, form, || informed.write(message, wire))?,
+            false => informed.write(message, wire)?,
+        });
+    }
+    Ok(entries)
 }
 
 /// Returns the tools that the API describes, each in the form of `api`. They are written once per set.

@@ -135,7 +135,7 @@ impl RedisStore {
         let token = batch.token.map(|token| token.0.to_string()).unwrap_or_default();
         let mut script = self.server.scripts.append.key(self.server.prefix.conversation(key));
         // No conversation reaches the highest version, so an expected version beyond it conflicts in any case.
-        let script = script.arg(expected.0.min(EXACT)).arg(name(batch)).arg(token).arg(mark);
+        let script = script.arg(expected.0.min(EXACT)).arg(batch.key.to_string()).arg(token).arg(mark);
         let parent = batch.parent.map(|parent| parent.0.min(EXACT).to_string());
         script.arg(parent.unwrap_or_default());
         script.arg(batch.last_turn.as_ref().map_or("", |turn| turn.as_str()));
@@ -149,11 +149,6 @@ impl RedisStore {
         }
         self.server.run(script).await
     }
-}
-
-/// Returns the name of a batch within its conversation. Turn ids contain no `/`, so names are unique.
-fn name(batch: &Batch) -> String {
-    format!("{}/{}/{}", batch.key.turn, batch.key.round, batch.key.step)
 }
 
 /// Returns whether a batch can be the first of its conversation.

@@ -5,7 +5,7 @@ use std::fmt;
 use advisor_core::{Text, TurnId};
 use serde::{Deserialize, Serialize};
 
-use crate::{EntryId, EntryKind, FencingToken, Result, Version};
+use crate::{EntryId, EntryKind, FencingToken, Version};
 
 /// Entries that are appended together: all of them or none.
 #[must_use]
@@ -78,11 +78,6 @@ impl Batch {
         self.parent.filter(|parent| parent.0 != version.0 && !self.entries.is_empty())
     }
 
-    /// Checks that any store can read every entry back.
-    pub(crate) fn validate(&self) -> Result {
-        self.entries.iter().try_for_each(|new| new.kind.validate())
-    }
-
     /// Sets the fencing token.
     pub fn with_token(self, token: impl Into<Option<FencingToken>>) -> Self {
         Self { token: token.into(), ..self }
@@ -116,6 +111,7 @@ impl BatchKey {
     }
 }
 
+/// Turn, round and step, with `/` between. Turn ids contain no `/`, so the text of a key is unique.
 impl fmt::Display for BatchKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}/{}", self.turn, self.round, self.step)

@@ -84,7 +84,7 @@ impl ConversationStore for InMemoryStore {
     }
 
     async fn append(&self, key: &ConversationKey, expected: Version, batch: Batch) -> Result<Version> {
-        batch.validate()?;
+        batch.entries.iter().try_for_each(|new| new.kind.validate())?;
         self.within(key, |log| log.append(expected, batch))
     }
 

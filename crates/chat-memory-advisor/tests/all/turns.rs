@@ -209,22 +209,6 @@ async fn outer_advisor_may_ask_again_within_turn() {
 }
 
 #[tokio::test]
-async fn retry_after_empty_answer_keeps_roles_alternating() {
-    let (memory, store) = memory();
-    let model = ScriptedModel::new([Answer::new().finish(FinishReason::Stop), Answer::from_text("better")]);
-    let judge = from_fn("judge", |request: ChatRequest, next: AdvisorChain| async move {
-        next.next_call(request.clone()).await?;
-        next.next_stream(request.with_message(Message::user("Say something."))).await
-    });
-    let client = builder(&memory, Phase::Round, &model).advisor(judge).build().unwrap();
-    ask(&client, "1").await.unwrap();
-    assert_eq!(sent(&model, 1), "s:S u:1 a:[no answer] u:Say something.");
-    let told = words(&memory.transcript(&key()).await.unwrap());
-    assert_eq!(told, "u:1 a:[no answer] u:Say something. a:better");
-    assert_eq!(log_words(&store.log(&key()).await), "u:1 a:[no answer] u:Say something. a:better .");
-}
-
-#[tokio::test]
 async fn a_retry_outside_memory_stores_the_input_once() {
     let (memory, store) = memory();
     let broken = advisor_core::Error::new(ErrorKind::Connection, "broken");

@@ -36,19 +36,6 @@ fn is_interrupted(lease: &TurnLease) -> bool {
     lease.interrupted.load(Ordering::Relaxed)
 }
 
-#[test]
-fn only_one_turn_runs_and_leaves_no_trace() {
-    let setting = setting();
-    let first = setting.try_lock("a").unwrap();
-    assert_eq!(setting.try_lock("b").err(), Some(Busy::OtherTurn));
-    assert_eq!(setting.try_lock("a").err(), Some(Busy::SameTurn), "nor the same turn twice");
-    drop(first);
-    let second = setting.try_lock("b").unwrap();
-    assert!(setting.try_lock("c").is_err());
-    drop(second);
-    assert_eq!(setting.registry.conversations.len(), 0);
-}
-
 #[tokio::test]
 async fn waiting_turns_begin_in_order_without_trace() {
     let setting = setting();

@@ -41,19 +41,6 @@ fn first_read_is_about_window_size() {
     assert_eq!(range(Window::Tokens(3)), ReadRange::LastTurns(16));
 }
 
-#[test]
-fn turn_window_counts_whole_turns_or_is_unlimited() {
-    let sent = |window: Window| {
-        let filled = Measure::from(window).fill(&turns(&[2, 5, 3]), &[user("x")]);
-        (filled.turns.iter().map(Vec::len).collect::<Vec<_>>(), filled.full)
-    };
-    assert_eq!(sent(Window::All), (vec![2, 5, 3], false));
-    assert_eq!(sent(Window::Turns(0)), (vec![], true));
-    assert_eq!(sent(Window::Turns(1)), (vec![], true));
-    assert_eq!(sent(Window::Turns(3)), (vec![5, 3], true));
-    assert_eq!(sent(Window::Turns(5)), (vec![2, 5, 3], false));
-}
-
 /// The messages that a turn begins with, and the past that they are taken from.
 struct Sent {
     measure: Measure,

@@ -49,13 +49,6 @@ fn addition_has_no_effect_until_committed() {
 }
 
 #[test]
-fn ephemeral_messages_are_sent_but_never_stored() {
-    let mut prompt = prompt_of(Vec::new(), vec![user("u")]);
-    let added = add(&mut prompt, &[user("e").ephemeral(), Message::system("s"), answer(" ")]);
-    assert_eq!(texts(&added), ("", "u:u u:e"));
-}
-
-#[test]
 fn results_follow_calls_in_order_and_strays_drop() {
     let mut prompt = prompt_of(Vec::new(), vec![user("u")]);
     add(&mut prompt, &[calls(&["1", "2"])]);

@@ -74,16 +74,6 @@ fn with(log: &[Entry], plan: &StartPlan) -> Vec<Entry> {
 }
 
 #[test]
-fn turn_begins_with_view_and_input() {
-    let log = log(&[("t", vec![user("u").into(), answer("a").into(), completed()])]);
-    let note = user("note").ephemeral();
-    let plan = planned(&log, &[note, user("v")], &[]).unwrap();
-    assert_eq!(written(&plan), "new:u:v");
-    assert_eq!(words(&plan.messages()), "u:u a:a u:note u:v");
-    assert_eq!(plan.version, Version(3));
-}
-
-#[test]
 fn law_t5_resumed_turn_knows_its_started_calls() {
     let own = vec![user("u").into(), calls(&["1", "2"]).into(), started(1, 0, "1")];
     let dead = log(&[("t", vec![user("t").into(), answer("a").into(), completed()]), ("new", own)]);

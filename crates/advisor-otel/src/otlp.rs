@@ -73,17 +73,19 @@ impl Otlp {
             client: HyperClient::with_default_connector(SEND_TIMEOUT, None),
             runtime: runtime.handle.clone(),
         };
-        let metric_exporter = self.metric_exporter(client.clone())?;
-        let span_exporter = self.span_exporter(client)?;
+        let metrics = MetricExporter::builder().with_http().with_http_client(client.clone());
+        let metrics = self.at("v1/metrics", metrics).build().map_err(|error| OtlpError::exporter(&error))?;
+        let spans = SpanExporter::builder().with_http().with_http_client(client);
+        let spans = self.at("v1/traces", spans).build().map_err(|error| OtlpError::exporter(&error))?;
         let resource = self.resource();
         let meters = SdkMeterProvider::builder()
             .with_resource(resource.clone())
-            .with_periodic_exporter(metric_exporter)
+            .with_periodic_exporter(metrics)
             .build();
         let tracers = SdkTracerProvider::builder()
             .with_resource(resource)
             .with_span_processor(GenAiMetrics::new(&meters.meter("advisor-chain")))
-            .with_batch_exporter(GenAiExporter::new(span_exporter))
+            .with_batch_exporter(GenAiExporter::new(spans))
             .build();
         Ok(OtlpGuard { tracers, meters, runtime: Some(runtime) })
     }
@@ -105,26 +107,12 @@ impl Otlp {
         }
     }
 
-    fn span_exporter(&self, client: InRuntime) -> Result<SpanExporter, OtlpError> {
-        let builder = SpanExporter::builder().with_http().with_http_client(client);
-        match self.address("v1/traces") {
-            Some(address) => builder.with_endpoint(address).build(),
-            None => builder.build(),
+    /// Sets the address of an exporter, unless it is that of the environment.
+    fn at<B: WithExportConfig>(&self, path: &str, exporter: B) -> B {
+        match &self.endpoint {
+            Some(base) => exporter.with_endpoint(format!("{}/{path}", base.trim_end_matches('/'))),
+            None => exporter,
         }
-        .map_err(|error| OtlpError::exporter(&error))
-    }
-
-    fn metric_exporter(&self, client: InRuntime) -> Result<MetricExporter, OtlpError> {
-        let builder = MetricExporter::builder().with_http().with_http_client(client);
-        match self.address("v1/metrics") {
-            Some(address) => builder.with_endpoint(address).build(),
-            None => builder.build(),
-        }
-        .map_err(|error| OtlpError::exporter(&error))
-    }
-
-    fn address(&self, path: &str) -> Option<String> {
-        self.endpoint.as_ref().map(|base| format!("{}/{path}", base.trim_end_matches('/')))
     }
 }
 

@@ -58,25 +58,13 @@ impl Refusal {
         )
     }
 
-    pub(crate) fn forbidden_host() -> Self {
-        let message = "this server has no tokens and serves its own machine only, under `localhost`";
-        Self::new(StatusCode::FORBIDDEN, "forbidden", message)
-    }
-
-    pub(crate) fn forwarded() -> Self {
-        let message = "this server has no tokens and serves its own machine only, but a proxy forwards this request from \
-                       another one: set tokens, or authenticate the users in the application";
-        Self::new(StatusCode::FORBIDDEN, "forbidden", message)
-    }
-
-    pub(crate) fn forbidden_page() -> Self {
-        let message = "pages of other sites may not use this server, unless it allows their origin";
+    pub(crate) fn forbidden(message: &str) -> Self {
         Self::new(StatusCode::FORBIDDEN, "forbidden", message)
     }
 
     pub(crate) fn forbidden_decision() -> Self {
         let message = "this server takes no decisions about calls: the application decides (`ChatServer::with_approvals`)";
-        Self::new(StatusCode::FORBIDDEN, "forbidden", message)
+        Self::forbidden(message)
     }
 
     pub(crate) fn unknown_approval() -> Self {

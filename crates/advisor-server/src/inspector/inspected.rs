@@ -30,21 +30,25 @@ impl Pass {
     /// Records that the part is asked.
     fn begin(journal: TurnJournal, advisor: Option<String>, round: u32) -> Self {
         let pass = Self { journal, advisor, round, chunks: 0, has_ended: false };
-        match &pass.advisor {
-            Some(name) => pass.journal.record(format!("advisor.enter {name}"), Value::Null),
-            None => pass.journal.record(format!("model.ask r{round}"), Value::Null),
-        }
+        pass.record(["enter", "ask"], None, Value::Null);
         pass
+    }
+
+    /// Records a moment, which has one name at an advisor, and another one at the model.
+    fn record(&self, [of_advisor, of_model]: [&str; 2], round: Option<u32>, fields: Value) {
+        let round = round.map(|round| format!(" r{round}")).unwrap_or_default();
+        let label = match &self.advisor {
+            Some(name) => format!("advisor.{of_advisor} {name}{round}"),
+            None => format!("model.{of_model} r{}", self.round),
+        };
+        self.journal.record(label, fields);
     }
 
     /// Takes note of a chunk that comes out.
     fn see(&mut self, chunk: &Chunk) {
         if let Chunk::Completed(response) = chunk {
             self.has_ended = true;
-            let of_advisor = |name| format!("advisor.completed {name} r{}", response.round());
-            let label =
-                self.advisor.as_ref().map_or_else(|| format!("model.end r{}", self.round), of_advisor);
-            self.journal.record(label, json!({"chunks": self.chunks}));
+            self.record(["completed", "end"], Some(response.round()), json!({"chunks": self.chunks}));
             if let (None, Some(usage)) = (&self.advisor, response.usage.as_ref()) {
                 let tokens =
                     json!({"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens});
@@ -54,9 +58,7 @@ impl Pass {
         }
         self.chunks += 1;
         if self.chunks == 1 {
-            let of_advisor = |name| format!("advisor.first_chunk {name} r{}", chunk.round());
-            let of_model = || format!("model.first_chunk r{}", self.round);
-            self.journal.record(self.advisor.as_ref().map_or_else(of_model, of_advisor), Value::Null);
+            self.record(["first_chunk"; 2], Some(chunk.round()), Value::Null);
         }
     }
 }
@@ -65,9 +67,7 @@ impl Pass {
 impl Drop for Pass {
     fn drop(&mut self) {
         if !self.has_ended {
-            let of_model = || format!("model.drop r{}", self.round);
-            let label = self.advisor.as_ref().map_or_else(of_model, |name| format!("advisor.drop {name}"));
-            self.journal.record(label, Value::Null);
+            self.record(["drop"; 2], None, Value::Null);
         }
     }
 }

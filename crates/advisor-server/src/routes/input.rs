@@ -159,15 +159,21 @@ fn tenant(parts: &Parts, server: &ChatServer) -> Result<String, Refusal> {
 fn require_this_machine(parts: &Parts, server: &ChatServer) -> Result<(), Refusal> {
     match (is_local(parts), is_forwarded(&parts.headers)) {
         (true, false) => require_own_page(parts, server),
-        (true, true) => Err(Refusal::forwarded()),
-        (false, _) => Err(Refusal::forbidden_host()),
+        (true, true) => Err(Refusal::forbidden(
+            "this server has no tokens and serves its own machine only, but a proxy forwards this request from another one: \
+             set tokens, or authenticate the users in the application",
+        )),
+        (false, _) => Err(Refusal::forbidden(
+            "this server has no tokens and serves its own machine only, under `localhost`",
+        )),
     }
 }
 
 /// Refuses a request that a page of another site sends.
 fn require_own_page(parts: &Parts, server: &ChatServer) -> Result<(), Refusal> {
     let is_allowed = !is_foreign(&parts.headers) || server.origins.sent(&parts.headers);
-    if is_allowed { Ok(()) } else { Err(Refusal::forbidden_page()) }
+    let message = "pages of other sites may not use this server, unless it allows their origin";
+    if is_allowed { Ok(()) } else { Err(Refusal::forbidden(message)) }
 }
 
 /// Returns the tokens of a request. One of a proxy may stand beside the one for this server.

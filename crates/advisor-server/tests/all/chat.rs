@@ -9,6 +9,7 @@ use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use serde_json::{Value, json};
 
+use crate::relay::processes::{joining, reading};
 use crate::setting::{json_of, refused, setting, text, until};
 use crate::validate;
 
@@ -65,18 +66,16 @@ async fn client_that_went_away_joins_again_behind_its_last_event() {
     let (shown, body) = until(response, "It is ").await;
     drop(body);
     let last = Frame::read_all(&shown).pop().unwrap().id.unwrap();
-    let resume = || {
-        Request::get("/api/conversations/c1/stream")
-            .header("last-event-id", &last)
-            .body(Body::empty())
-            .unwrap()
-    };
-    let resumed = setting.send(resume()).await;
+    let resumed = setting.send(joining(Some(&last))).await;
     gate.release();
     let rest = text(resumed).await;
     assert!(rest.contains("sunny.") && !rest.contains("It is "), "{rest}");
     assert!(rest.ends_with("data: [DONE]\n\n"));
-    assert_eq!(setting.send(resume()).await.status(), StatusCode::NO_CONTENT, "nothing runs any more");
+    assert_eq!(
+        setting.send(joining(Some(&last))).await.status(),
+        StatusCode::NO_CONTENT,
+        "nothing runs any more"
+    );
 }
 
 /// An `EventSource` sends nothing but the last id that it has read.
@@ -88,14 +87,8 @@ async fn last_event_of_an_earlier_turn_skips_nothing() {
     let last = Frame::read_all(&text(setting.post("/api/chat", &asking("One?")).await).await).pop().unwrap();
     let last = last.id.unwrap();
     let (shown, body) = until(setting.post("/api/chat", &asking("Two?")).await, "Two.").await;
-    let joined = |last: &str| {
-        Request::get("/api/conversations/c1/stream")
-            .header("last-event-id", last)
-            .body(Body::empty())
-            .unwrap()
-    };
-    let from_beginning = setting.send(joined(&last)).await;
-    let behind = setting.send(joined(&Frame::read_all(&shown).pop().unwrap().id.unwrap())).await;
+    let from_beginning = setting.send(joining(Some(&last))).await;
+    let behind = setting.send(joining(Frame::read_all(&shown).pop().unwrap().id.as_deref())).await;
     gate.release();
     drop(body);
     let from_beginning = text(from_beginning).await;
@@ -136,8 +129,7 @@ async fn law_r1_kept_chunks_are_bounded_in_bytes() {
         let setting = setting([long()]).limited(|limits| limits.kept_bytes = bytes);
         let ask = json!({"message": "How is it?", "conversation": "c1", "turn": "t1"});
         text(setting.post("/api/chat", &ask).await).await;
-        let again = Request::get("/api/conversations/c1/stream").header("x-turn-id", "t1");
-        assert_eq!(setting.send(again.body(Body::empty()).unwrap()).await.status(), status, "{bytes}");
+        assert_eq!(setting.send(reading()).await.status(), status, "{bytes}");
     }
 }
 

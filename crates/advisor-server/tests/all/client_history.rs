@@ -11,7 +11,8 @@ use chat_memory_advisor::InMemoryStore;
 use chat_memory_advisor::store::{Batch, BatchKey, ConversationStore, EntryKind, NewEntry, Version};
 use serde_json::{Value, json};
 
-use crate::setting::{Setting, chain, post, refused, setting, setting_over, text, told};
+use crate::results::body;
+use crate::setting::{Setting, chain, refused, setting, setting_over, text, told};
 
 const PATHS: [&str; 5] = ["/v1/chat/completions", "/v1/responses", "/v1/messages", "/api/ag-ui", "/api/ui"];
 
@@ -30,15 +31,8 @@ fn assistant(text: &str) -> Value {
 
 /// Sends a list in conversation `c1`.
 async fn send(setting: &Setting, path: &str, messages: &[Value]) -> Response<Body> {
-    let last = messages.last().unwrap()["id"].clone();
-    let body = match path {
-        "/v1/responses" => json!({"input": messages, "stream": true}),
-        "/api/ag-ui" => json!({"threadId": "c1", "runId": last, "messages": messages}),
-        "/api/ui" => json!({"id": "c1", "messages": messages}),
-        _ => json!({"messages": messages, "stream": true}),
-    };
-    let request = post(path).header("x-conversation-id", "c1");
-    setting.send(request.body(Body::from(body.to_string())).unwrap()).await
+    let last = messages.last().unwrap()["id"].as_str().unwrap_or_default();
+    setting.post(path, &body(path, last, messages)).await
 }
 
 /// Checks that the list gets an answer, and returns the texts that the model is sent.

@@ -28,6 +28,14 @@ pub(crate) fn bodies() -> [(&'static str, Value); 7] {
     ]
 }
 
+/// Those of them that can have their answer in one piece.
+pub(crate) fn in_one_piece() -> impl Iterator<Item = (&'static str, Value)> {
+    bodies().into_iter().skip(4).map(|(path, mut body)| {
+        body["stream"] = json!(false);
+        (path, body)
+    })
+}
+
 /// Tells when it is dropped.
 struct Guard(Option<oneshot::Sender<()>>);
 

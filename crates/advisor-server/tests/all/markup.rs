@@ -1,9 +1,8 @@
 //! An answer of a model with markup and scripts.
 
 use advisor_testkit::Answer;
-use serde_json::{Value, json};
 
-use crate::disconnects::bodies;
+use crate::disconnects::{bodies, in_one_piece};
 use crate::setting::{setting, text};
 
 const MARKUP: &str = "<script>alert(1)</script><img src=x onerror=alert(2)>\n\n</body>data: [DONE]\n\n";
@@ -11,12 +10,7 @@ const MARKUP: &str = "<script>alert(1)</script><img src=x onerror=alert(2)>\n\n<
 /// No answer has the type of a page, and no text of a model can end its event.
 #[tokio::test]
 async fn markup_of_a_model_is_data() {
-    let whole = |(path, body): &(&'static str, Value)| match body.get("stream") {
-        Some(_) => Some((*path, json!({"messages": body["messages"], "input": "Hi", "user": "c1"}))),
-        None => None,
-    };
-    let whole: Vec<_> = bodies().iter().filter_map(whole).collect();
-    for (path, body) in bodies().into_iter().chain(whole) {
+    for (path, body) in bodies().into_iter().chain(in_one_piece()) {
         let setting = setting([Answer::from_text(MARKUP)]);
         let asked = setting.post(path, &body).await;
         let read = setting.get("/api/conversations/c1").await;

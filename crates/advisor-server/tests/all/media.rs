@@ -5,6 +5,7 @@ use advisor_testkit::Answer;
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 
+use crate::results;
 use crate::setting::{refused, setting, text, told};
 
 const CHAT: &str = "/v1/chat/completions";
@@ -15,13 +16,7 @@ const AG_UI: &str = "/api/ag-ui";
 
 /// Returns a request of a route whose message has these parts.
 fn body(path: &str, parts: &Value) -> Value {
-    let message = json!({"id": "u1", "role": "user", "content": parts, "parts": parts});
-    match path {
-        RESPONSES => json!({"input": [message], "conversation": "c1", "stream": true}),
-        UI => json!({"id": "c1", "messages": [message]}),
-        AG_UI => json!({"threadId": "c1", "runId": "r1", "messages": [message]}),
-        _ => json!({"messages": [message], "user": "c1", "stream": true}),
-    }
+    results::body(path, "r1", &[json!({"id": "u1", "role": "user", "content": parts, "parts": parts})])
 }
 
 /// Returns the parts that the model gets for these.

@@ -1,19 +1,15 @@
 //! Each response, error and span has the id of its request.
 
-use std::fmt::Debug;
-use std::sync::{Mutex, Once};
+use std::sync::OnceLock;
 
 use advisor_core::{Error, ErrorKind};
 use advisor_testkit::Answer;
 use axum::body::Body;
 use axum::http::{Method, Request, Response, StatusCode};
 use serde_json::json;
-use tracing::field::{Field, Visit};
-use tracing::span::{Attributes, Id};
-use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
-use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::fmt::format::FmtSpan;
 
-use crate::setting::{json_of, post, setting, text, with_tokens};
+use crate::setting::{Log, json_of, post, setting, text, with_tokens};
 
 fn id_of(response: &Response<Body>) -> String {
     response.headers()["x-request-id"].to_str().unwrap().to_owned()
@@ -94,49 +90,15 @@ async fn failure_within_an_answer_has_the_id_where_a_status_has_it() {
     }
 }
 
-/// The spans and events of the whole program, each with the request id of its span or of one around it.
-static SEEN: Mutex<Vec<(String, &'static str)>> = Mutex::new(Vec::new());
-
-struct Listening;
-
-/// The request id of a span, for the spans inside it.
-struct Of(String);
-
-struct FindId(Option<String>);
-
-impl Visit for FindId {
-    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        if field.name() == "request.id" {
-            self.0 = Some(format!("{value:?}"));
-        }
-    }
-}
-
-impl<S: tracing::Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Listening {
-    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
-        let span = context.span(id).unwrap();
-        let mut found = FindId(None);
-        attributes.record(&mut found);
-        let around = span.parent().and_then(|parent| parent.extensions().get::<Of>().map(|of| of.0.clone()));
-        if let Some(request) = found.0.or(around) {
-            SEEN.lock().unwrap().push((request.clone(), attributes.metadata().name()));
-            span.extensions_mut().insert(Of(request));
-        }
-    }
-
-    fn on_event(&self, event: &tracing::Event<'_>, context: Context<'_, S>) {
-        let span = context.event_span(event);
-        if let Some(request) = span.and_then(|span| span.extensions().get::<Of>().map(|of| of.0.clone())) {
-            SEEN.lock().unwrap().push((request, event.metadata().level().as_str()));
-        }
-    }
-}
-
 #[tokio::test]
 async fn every_span_is_inside_that_of_its_request() {
-    static LISTEN: Once = Once::new();
-    LISTEN.call_once(|| {
-        tracing::subscriber::set_global_default(tracing_subscriber::registry().with(Listening)).unwrap();
+    static LOG: OnceLock<Log> = OnceLock::new();
+    let log = LOG.get_or_init(|| {
+        let log = Log::default();
+        let writer = log.clone();
+        let all = tracing_subscriber::fmt().with_ansi(false).with_span_events(FmtSpan::NEW);
+        tracing::subscriber::set_global_default(all.with_writer(move || writer.clone()).finish()).unwrap();
+        log
     });
     let call = Answer::new().call("t1", "weather", "{}").done();
     let failing = Answer::new().text("It is").error(Error::new(ErrorKind::Connection, "broken"));
@@ -144,9 +106,10 @@ async fn every_span_is_inside_that_of_its_request() {
     let body = json!({"message": "How is it?"}).to_string();
     let request = post("/api/chat").header("x-request-id", "spans-1").body(Body::from(body)).unwrap();
     text(setting.send(request).await).await;
-    let seen = SEEN.lock().unwrap().clone();
-    let of_request: Vec<_> = seen.iter().filter(|(id, _)| id == "spans-1").map(|(_, name)| *name).collect();
-    for name in ["http_request", "turn", "model_call", "WARN"] {
-        assert!(of_request.contains(&name), "{name} is not in {of_request:?}");
+    // Each line has the spans around it.
+    let of_request: Vec<_> =
+        log.text().lines().filter(|line| line.contains("spans-1")).map(str::to_owned).collect();
+    for name in [" http_request{", ":turn{", ":model_call{", " WARN "] {
+        assert!(of_request.iter().any(|line| line.contains(name)), "{name} is not in {of_request:#?}");
     }
 }

@@ -1,5 +1,7 @@
 //! A server over a scripted model, and requests to it.
 
+use std::io;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use advisor_core::{ChatClient, ChatClientBuilder, OnDrop, Spawner, ToolDefinition};
@@ -190,4 +192,25 @@ pub(crate) async fn told(response: Response<Body>, status: StatusCode) -> String
 pub(crate) async fn refused(response: Response<Body>, status: StatusCode) -> String {
     assert_eq!(response.status(), status);
     json_of(response).await["error"]["code"].as_str().unwrap().to_owned()
+}
+
+/// Collects what is logged.
+#[derive(Clone, Default)]
+pub(crate) struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Log {
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+}
+
+impl io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use crate::connection::{connect, read_until, served};
+use crate::disconnects::{bodies, in_one_piece};
 use crate::setting::LIMIT;
 
 /// A model that counts the polls of its answers.
@@ -30,24 +31,6 @@ impl ChatModel for Polled {
             answer.poll_next_unpin(cx)
         })))
     }
-}
-
-/// The requests of protocols without resumption: streams, and whole answers.
-fn requests() -> Vec<(&'static str, Value)> {
-    let message =
-        json!({"id": "u1", "role": "user", "content": "Hi", "parts": [{"type": "text", "text": "Hi"}]});
-    let mut requests = vec![
-        ("/api/chunks", json!({"message": "Hi", "conversation": "c1"})),
-        ("/api/ag-ui", json!({"threadId": "c1", "runId": "r1", "messages": [message]})),
-    ];
-    for stream in [true, false] {
-        requests.extend([
-            ("/v1/chat/completions", json!({"messages": [message], "user": "c1", "stream": stream})),
-            ("/v1/responses", json!({"input": "Hi", "conversation": "c1", "stream": stream})),
-            ("/v1/messages", json!({"messages": [message], "max_tokens": 9, "stream": stream})),
-        ]);
-    }
-    requests
 }
 
 /// The moment at which a client disconnects. The provider is silent from then on.
@@ -98,7 +81,9 @@ async fn leave(path: &'static str, body: Value, leaves: Leaves) {
 #[tokio::test]
 async fn law_k2_disconnect_stops_the_request_to_the_provider() {
     let moments = [Leaves::BeforeTheHead, Leaves::BeforeTheFirstEvent, Leaves::AfterText];
-    let cases = requests().into_iter().flat_map(|(path, body)| {
+    // The protocols without resumption.
+    let requests = bodies().into_iter().skip(2).chain(in_one_piece());
+    let cases = requests.flat_map(|(path, body)| {
         let is_stream = body["stream"] != json!(false);
         // An answer in one piece has no head before its end.
         let moments = moments.into_iter().take(if is_stream { 3 } else { 1 });

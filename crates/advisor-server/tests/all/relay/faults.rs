@@ -1,7 +1,5 @@
 //! A relay that is slow or absent, and processes that die.
 
-use std::io;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use advisor_server::ServerLimits;
@@ -13,7 +11,7 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use super::processes::{State, asking, joining, read_to_end, reading, running, two, two_over};
-use crate::setting::{post, refused, rest_of, text, until};
+use crate::setting::{Log, post, refused, rest_of, text, until};
 
 /// The relay keeps the items that arrived before the process died.
 #[tokio::test(start_paused = true)]
@@ -96,25 +94,10 @@ async fn relay_that_is_back_gets_the_whole_turn() {
     }
 }
 
-/// Collects what is logged.
-#[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<u8>>>);
-
-impl io::Write for Lines {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 #[tokio::test(start_paused = true)]
 async fn law_r3_failing_relay_is_logged_once_without_content() {
-    let lines = Lines::default();
-    let writer = lines.clone();
+    let log = Log::default();
+    let writer = log.clone();
     let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
     let _installed = tracing::subscriber::set_default(subscriber);
     let gate = Gate::new();
@@ -126,7 +109,7 @@ async fn law_r3_failing_relay_is_logged_once_without_content() {
     gate.release();
     rest_of(rest).await;
     tokio::time::sleep(Duration::from_secs(20)).await;
-    let written = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+    let written = log.text();
     let warning = "turns of other processes cannot be reached: the relay of turns failed: the way is down";
     assert_eq!(written.matches(warning).count(), 1, "{written}");
     assert!(!written.contains("canary"), "{written}");

@@ -3,7 +3,7 @@
 mod contract;
 mod faults;
 pub(crate) mod in_memory;
-mod processes;
+pub(crate) mod processes;
 mod redis;
 
 mod resumed;

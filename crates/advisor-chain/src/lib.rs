@@ -53,8 +53,8 @@ pub mod chain {
     pub use advisor_core::{
         AWAY_AFTER, AdvisorRole, Attempts, Backoff, BoxError, ChunkEditor, EarlierRound, EditedChunks,
         Embedding, EmbeddingModel, Extensions, FallbackModel, FromFn, HoldBack, IntoId, LoopHistory,
-        NestedBounds, OnDrop, OncePerTurn, PendingText, Plan, Record, ResponseFormat, SchemaSupport, Spawner,
-        Step, StreamItem, TurnEnd, TurnFacts, TurnHandle, TurnRecorder, TurnResponse, Waits, catch_panics,
+        NestedBounds, OnDrop, OncePerTurn, PendingText, Record, ResponseFormat, SchemaSupport, Spawner, Step,
+        StreamItem, TurnEnd, TurnFacts, TurnHandle, TurnRecorder, TurnResponse, Waits, catch_panics,
         context_fn, drop_caught, text_with_sources, wait_in_words,
     };
 }

@@ -14,7 +14,7 @@ use crate::{CallKey, ChatRequest, ConversationKey, DecisionProblem, Error, Error
 ///
 /// It has a JSON form, so that a person in another process sees it and decides.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
-#[non_exhaustive]
+#[allow(clippy::exhaustive_structs, reason = "memories and tests write it")]
 pub struct ClientSideCall {
     /// The permanent key of the call, the same in every process.
     ///
@@ -28,14 +28,6 @@ pub struct ClientSideCall {
     /// loop did not know the tool, and for a call that an older version stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub definition: Option<Text>,
-}
-
-impl ClientSideCall {
-    /// Creates a call that was not started.
-    #[must_use]
-    pub fn new(key: Option<CallKey>, call: ToolCall) -> Self {
-        Self { key, call, started: false, definition: None }
-    }
 }
 
 impl fmt::Debug for ClientSideCall {
@@ -273,7 +265,8 @@ mod tests {
 
     fn call(arguments: &str) -> ClientSideCall {
         let key = CallKey::new(TurnId::new("t").unwrap(), 1, 0);
-        ClientSideCall::new(Some(key), ToolCall::new("c1", "pay", arguments))
+        let call = ToolCall::new("c1", "pay", arguments);
+        ClientSideCall { key: Some(key), call, started: false, definition: None }
     }
 
     /// Whatever a person decides, it is bound in the same way.

@@ -53,7 +53,7 @@ pub use chain::AdvisorChain;
 pub use chain::advisor::{Advisor, AdvisorInfo, StreamAdvisor};
 pub use chain::decisions::Decisions;
 pub use chain::functions::{FromFn, context_fn, from_fn, tools_fn};
-pub use chain::placement::{AdvisorRole, LoopHistory, Phase, Placement, Plan};
+pub use chain::placement::{AdvisorRole, LoopHistory, Phase, Placement};
 pub use client::prompt::Prompt;
 pub use client::{ChatClient, ChatClientBuilder, IntoId};
 pub use error::{BoxError, DecisionProblem, Error, ErrorKind, Result, text_with_sources};

@@ -140,7 +140,8 @@ mod tests {
     fn law_t6_approval_names_one_call() {
         let call = |arguments: &str| ToolCall::new("call.1", "pay", arguments);
         let open = |position, call| {
-            ClientSideCall::new(Some(CallKey::new(TurnId::new("t-1").unwrap(), 2, position)), call)
+            let key = Some(CallKey::new(TurnId::new("t-1").unwrap(), 2, position));
+            ClientSideCall { key, call, started: false, definition: None }
         };
         let id = id_of("c", &call("{}"));
         let key = ConversationKey::new("c").unwrap();
@@ -149,7 +150,12 @@ mod tests {
         assert!(!id.names(&key, &open(0, call("{}"))));
         assert!(!id.names(&key, &open(1, ToolCall::new("call.1", "refund", "{}"))));
         assert!(!id.names(&ConversationKey::in_tenant("other", "c").unwrap(), &open(1, call("{}"))));
-        assert!(!id.names(&key, &ClientSideCall::new(None, call("{}"))));
+        assert!(
+            !id.names(
+                &key,
+                &ClientSideCall { key: None, call: call("{}"), started: false, definition: None }
+            )
+        );
         let changed = ApprovalId { call: "call.1".into(), ..id };
         assert!(!changed.names(&key, &open(1, call("{}"))));
     }

@@ -154,7 +154,8 @@ pub(crate) async fn approved(
     let waiting = client.pending_calls(conversation).await.unwrap();
     let approve = |(position, (_, call)): (u32, (BlockId, &ToolCall))| {
         let key = CallKey::new(TurnId::new(turn).unwrap(), asked.round(), position);
-        ClientSideCall::new(Some(key), call.clone()).approve().unwrap()
+        let call = call.clone();
+        ClientSideCall { key: Some(key), call, started: false, definition: None }.approve().unwrap()
     };
     let calls = (0..).zip(asked.tool_calls()).filter(|_| !waiting.iter().any(|call| call.started));
     Some(client.prompt().conversation(conversation).resume(calls.map(approve).collect::<Vec<_>>()))

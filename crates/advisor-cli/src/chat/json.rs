@@ -54,7 +54,7 @@ impl<W: Write> View for Items<'_, W> {
 
     fn failed(&mut self, error: Error) -> io::Result<Failure> {
         let kind = error.kind();
-        self.write(&StreamItem::from(error))?;
+        self.write(&StreamItem::Error(error))?;
         Ok(match kind {
             ErrorKind::Cancelled => Failure::Interrupted,
             kind => Failure::Told(kind),

@@ -17,9 +17,9 @@ use futures::{FutureExt, Stream, TryStreamExt};
 use message_aggregator::{ChatResponse, Chunk};
 use tracing::Instrument;
 
-use crate::chain::placement::{is_memory, is_tool_loop};
+use crate::chain::placement::{Plan, is_memory, is_tool_loop};
 use crate::{
-    CallRunner, ChatModel, ChatRequest, ChunkStream, Error, ErrorKind, PendingCalls, Placement, Plan, Result,
+    CallRunner, ChatModel, ChatRequest, ChunkStream, Error, ErrorKind, PendingCalls, Placement, Result,
     SchemaSupport, StreamAdvisor, ToolDefinition, ToolSet, spans,
 };
 

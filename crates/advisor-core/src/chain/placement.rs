@@ -101,7 +101,7 @@ impl fmt::Display for Phase {
 
 /// Readable description of a chain. Its `Display` is a table and a few sentences.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Plan(Vec<(String, Placement)>);
+pub(crate) struct Plan(Vec<(String, Placement)>);
 
 impl Plan {
     pub(super) fn new(links: &[Link]) -> Self {

@@ -11,8 +11,8 @@ use message_aggregator::Text;
 use crate::chain::Link;
 use crate::tool::set::{duplicate_tool, warn_of_left_out};
 use crate::{
-    AdvisorChain, ChatModel, ChatOptions, ClientSideCall, ConversationKey, Error, OnDrop, Phase, Plan,
-    Prompt, Result, Spawner, StreamAdvisor, Tool, ToolSet, TurnId,
+    AdvisorChain, ChatModel, ChatOptions, ClientSideCall, ConversationKey, Error, OnDrop, Phase, Prompt,
+    Result, Spawner, StreamAdvisor, Tool, ToolSet, TurnId,
 };
 
 /// Entry point of a chain: defaults once, a [`Prompt`] per turn. Cheap to clone.
@@ -115,9 +115,10 @@ impl ChatClient {
         &self.chain
     }
 
-    /// Returns a description of the chain.
+    /// Returns a description of the chain, as a table and a few sentences: the order of its advisors, their phases and
+    /// roles, who sees every round, and what is remembered.
     #[must_use]
-    pub fn explain(&self) -> Plan {
+    pub fn explain(&self) -> impl fmt::Display + use<> {
         self.chain.explain()
     }
 }

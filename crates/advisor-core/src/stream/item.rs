@@ -73,18 +73,6 @@ impl StreamItem {
     }
 }
 
-impl From<Chunk> for StreamItem {
-    fn from(chunk: Chunk) -> Self {
-        Self::Chunk(chunk)
-    }
-}
-
-impl From<Error> for StreamItem {
-    fn from(error: Error) -> Self {
-        Self::Error(error)
-    }
-}
-
 impl From<Result<Chunk>> for StreamItem {
     fn from(item: Result<Chunk>) -> Self {
         item.map_or_else(Self::Error, Self::Chunk)

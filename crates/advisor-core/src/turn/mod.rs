@@ -38,13 +38,11 @@ struct State {
     /// The last round number that was taken.
     rounds: u32,
     input: Option<MessageList>,
-    /// The results in front of the input.
-    results: Option<Vec<Message>>,
+    /// Whether results of decided calls were put in front of the input.
+    begins_after: bool,
     recorders: Vec<Arc<dyn TurnRecorder>>,
     end_recorded: bool,
     answers: Vec<Message>,
-    /// The answers as editors changed them.
-    changed_answers: Vec<Message>,
     transcript: MessageList,
     /// The answer whose tools may be running, and its round.
     running: Option<(u32, Message)>,
@@ -203,17 +201,18 @@ impl Turn {
     /// Returns the messages that the turn began with, without system messages. `None` before the turn has begun.
     #[must_use]
     pub fn input(&self) -> Option<MessageList> {
-        self.lock().whole_input()
+        self.lock().input.clone()
     }
 
     /// Puts the results of decided calls in front of the input. A memory that applies the [`Decisions`](crate::Decisions) of a turn calls
     /// it once; later calls have no effect.
     pub fn begin_after(&self, results: &[Message]) {
         let mut state = self.lock();
-        if state.results.is_none() {
-            state.results = Some(results.to_vec());
+        if !mem::replace(&mut state.begins_after, true) {
+            let with_results = |list: &MessageList| results.iter().chain(list).cloned().collect();
+            state.input = state.input.as_ref().map(with_results);
             if !state.transcript.is_empty() {
-                state.transcript = results.iter().chain(&state.transcript).cloned().collect();
+                state.transcript = with_results(&state.transcript);
             }
         }
     }
@@ -262,7 +261,7 @@ impl Turn {
     pub fn transcript(&self) -> MessageList {
         let state = self.lock();
         match state.transcript.is_empty() {
-            true => state.whole_input().unwrap_or_default(),
+            true => state.input.clone().unwrap_or_default(),
             false => state.transcript.clone(),
         }
     }
@@ -289,20 +288,12 @@ impl Turn {
     #[must_use]
     pub fn has_answer(&self, message: &Message) -> bool {
         let state = self.lock();
-        has(&state.answers, message) || has(&state.changed_answers, message)
+        let is_answer = |message: &Message| state.answers.iter().any(|known| known.is_same(message));
+        std::iter::successors(Some(message), |changed| state.replacements.original_of(changed)).any(is_answer)
     }
 
-    /// Notes a changed answer, if the original is one of this turn. Returns the handle of an equal change, if any.
-    pub(crate) fn replace_answer(&self, original: &Message, new: Message) -> Message {
-        let mut state = self.lock();
-        let is_answer = has(&state.answers, original) || has(&state.changed_answers, original);
-        let new = state.replacements.stable(original, new);
-        if is_answer && !has(&state.changed_answers, &new) {
-            state.changed_answers.push(new.clone());
-        }
-        new
-    }
-
+    /// Returns the known replacement of `original` that equals `new`, or notes `new` as one. The replacement of an answer of
+    /// this turn is one, too.
     pub(crate) fn stable_replacement(&self, original: &Message, new: Message) -> Message {
         self.lock().replacements.stable(original, new)
     }
@@ -417,12 +408,6 @@ impl Turn {
 }
 
 impl State {
-    fn whole_input(&self) -> Option<MessageList> {
-        let input = self.input.as_ref()?;
-        let Some(results) = &self.results else { return Some(input.clone()) };
-        Some(results.iter().chain(input).cloned().collect())
-    }
-
     /// Adds a record to the transcript. Calls that it cuts off get results before it.
     fn note(&mut self, turn: &TurnId, record: &Record) {
         let cut_off = self.cut_off_before(turn, record);
@@ -432,7 +417,7 @@ impl State {
             _ => None,
         };
         if self.transcript.is_empty() {
-            self.transcript = self.whole_input().unwrap_or_default();
+            self.transcript = self.input.clone().unwrap_or_default();
         }
         for message in cut_off.iter().chain(&record.messages) {
             if !self.transcript.last().is_some_and(|last| last.is_same(message)) {
@@ -462,11 +447,6 @@ impl State {
         let results: Vec<_> = (0..).zip(answer.tool_calls()).map(result).collect();
         (!results.is_empty()).then_some((*round, results))
     }
-}
-
-/// Checks whether a message is among others, by its handle.
-fn has(messages: &[Message], message: &Message) -> bool {
-    messages.iter().any(|known| known.is_same(message))
 }
 
 impl fmt::Debug for Turn {

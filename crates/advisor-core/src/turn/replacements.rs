@@ -13,7 +13,7 @@ pub(crate) struct Replacements(HashMap<usize, Replaced>);
 
 struct Replaced {
     /// Kept alive, so that no other message has its address.
-    _original: Message,
+    original: Message,
     by: Vec<Message>,
 }
 
@@ -33,6 +33,12 @@ impl Replacements {
         versions
     }
 
+    /// Returns the message that this one replaces.
+    pub(crate) fn original_of(&self, new: &Message) -> Option<&Message> {
+        let is_by = |replaced: &&Replaced| replaced.by.iter().any(|by| by.is_same(new));
+        self.0.values().find(is_by).map(|replaced| &replaced.original)
+    }
+
     /// Returns the known replacement of `original` that equals `new`, or stores and returns `new`.
     pub(crate) fn stable(&mut self, original: &Message, new: Message) -> Message {
         if new.is_same(original) {
@@ -41,7 +47,7 @@ impl Replacements {
         let replaced = self
             .0
             .entry(std::ptr::from_ref(original.content()).addr())
-            .or_insert_with(|| Replaced { _original: original.clone(), by: Vec::new() });
+            .or_insert_with(|| Replaced { original: original.clone(), by: Vec::new() });
         if let Some(known) = replaced.by.iter().find(|known| **known == new) {
             return known.clone();
         }

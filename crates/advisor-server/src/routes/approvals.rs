@@ -104,7 +104,8 @@ mod tests {
         let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
         let server = ChatServer::new(client, memory).with_approvals();
         let key = serde_json::from_str("\"t1/1/0\"").unwrap();
-        let call = ClientSideCall::new(Some(key), ToolCall::new("a", "pay", "{}"));
+        let call = ToolCall::new("a", "pay", "{}");
+        let call = ClientSideCall { key: Some(key), call, started: false, definition: None };
         let (mut approved, mut changed) =
             (call.approve().unwrap(), call.approve_with("{\"cents\":1}".into()).unwrap());
         (approved.expires_at, changed.expires_at) = (None, Some(5));

@@ -199,8 +199,8 @@ impl Outgoing {
 
     fn add(&mut self, item: Option<Result<Chunk, ReaderError>>) {
         let item = match item {
-            Some(Ok(chunk)) => Some(chunk.into()),
-            Some(Err(ReaderError::Turn(error))) => Some(copy(&error).into()),
+            Some(Ok(chunk)) => Some(StreamItem::Chunk(chunk)),
+            Some(Err(ReaderError::Turn(error))) => Some(StreamItem::Error(copy(&error))),
             Some(Err(_)) | None => None,
         };
         self.batch.end = match item {

@@ -62,5 +62,5 @@ fn for_clients(chunk: &Chunk) -> Cow<'_, Chunk> {
 
 /// Returns the item of a failure, without the text of the error.
 fn item(failure: &Failure) -> StreamItem {
-    Error::new(failure.kind, failure.message).into()
+    StreamItem::Error(Error::new(failure.kind, failure.message))
 }

@@ -32,7 +32,8 @@ fn of_type(frames: &[Frame], kind: &str) -> Vec<Value> {
 fn expect_of_c1(id: &Value) {
     let id: ApprovalId = id.as_str().unwrap().parse().unwrap();
     let call = ToolCall::new("c1", "weather", r#"{"city":"Oslo"}"#);
-    let open = ClientSideCall::new(Some(CallKey::new(TurnId::new("t1").unwrap(), 1, 0)), call);
+    let key = Some(CallKey::new(TurnId::new("t1").unwrap(), 1, 0));
+    let open = ClientSideCall { key, call, started: false, definition: None };
     assert!(id.names(&ConversationKey::new("c1").unwrap(), &open), "{id}");
     assert_eq!(id.call(), "c1");
 }

@@ -157,11 +157,10 @@ fn open_at_end(turn: &[Entry]) -> Option<Vec<ClientSideCall>> {
     // An incomplete call must not run.
     let calls = (0..).zip(answer.tool_calls()).filter(|(_, call)| is_open(call) && call.complete);
     let client_side = |(position, call): (_, &ToolCall)| {
-        let mut open = ClientSideCall::new(key(position), call.clone());
-        if let Some(key) = &open.key {
-            (open.started, open.definition) = (is_started(turn, key), definition_of(turn, key));
-        }
-        open
+        let key = key(position);
+        let started = key.as_ref().is_some_and(|key| is_started(turn, key));
+        let definition = key.as_ref().and_then(|key| definition_of(turn, key));
+        ClientSideCall { key, call: call.clone(), started, definition }
     };
     Some(calls.map(client_side).collect())
 }

@@ -514,7 +514,7 @@ impl EditedAnswers {
         if self.edited(original).is_none()
             && let Some(edited) = blocks.edited_answer(response)
         {
-            let message = turn.replace_answer(original, edited.message().clone());
+            let message = turn.stable_replacement(original, edited.message().clone());
             self.0.push((original.clone(), edited.with_message(message)));
         }
         if self.0.is_empty() {

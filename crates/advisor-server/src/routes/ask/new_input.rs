@@ -154,7 +154,7 @@ pub(in crate::routes) fn calls_with_ids<'a>(
         let key = |position| Some(CallKey::new(entry.turn.clone(), entry.round?, position));
         let shown = ids.of_calls(answer).into_iter().zip(answer.tool_calls());
         let with_key = |(position, (id, call)): (u32, (String, &ToolCall))| {
-            (id, ClientSideCall::new(key(position), call.clone()))
+            (id, ClientSideCall { key: key(position), call: call.clone(), started: false, definition: None })
         };
         calls = (0..).zip(shown).map(with_key).collect();
     }

@@ -10,13 +10,17 @@ use serde_json::{Value, json};
 use crate::table::{encode, protocols};
 use crate::turns::play;
 
-/// Returns the events of a turn that fails so after a text, which are checked.
+/// Returns the events of a turn that fails so after a text, which are checked. Some clients of Chat Completions know an
+/// error by the name of its event alone.
 async fn failed(protocol: &str, kind: ErrorKind) -> Vec<Value> {
     let turn = play([Answer::new().text("It is").error(Error::new(kind, "canary"))]).await;
     let (_, encoder, check) = protocols().into_iter().find(|(name, ..)| *name == protocol).unwrap();
     let stream = encode(encoder(), Frames::new(), &turn);
     assert_eq!(check(&stream, &turn), Ok(()), "{protocol}:\n{stream}");
-    Frame::read_all(&stream).iter().filter_map(Frame::json).collect()
+    let frames = Frame::read_all(&stream);
+    let is_error = |frame: &&Frame| frame.json().is_some_and(|data| data["error"].is_object());
+    frames.iter().filter(is_error).for_each(|frame| assert_eq!(frame.name.as_deref(), Some("error")));
+    frames.iter().filter_map(Frame::json).collect()
 }
 
 /// The kind of an error, the terms of OpenAI (type, code, and code of a failed response), and the type of Anthropic.
@@ -99,21 +103,4 @@ async fn failed_response_is_an_error_before_its_end() {
     });
     assert_eq!(error, &expected);
     assert_eq!((&last["type"], &last["sequence_number"]), (&json!("response.failed"), &json!(number + 1)));
-}
-
-/// Some clients of Chat Completions know an error by the name of its event alone.
-#[tokio::test]
-async fn errors_in_streams_are_events_with_the_name_error() {
-    for protocol in ["Chat Completions", "Responses", "Messages"] {
-        let turn =
-            play([Answer::new().text("It is").error(Error::new(ErrorKind::Truncated, "canary"))]).await;
-        let (_, encoder, _) = protocols().into_iter().find(|(name, ..)| *name == protocol).unwrap();
-        let stream = encode(encoder(), Frames::new(), &turn);
-        let errors: Vec<_> = Frame::read_all(&stream)
-            .into_iter()
-            .filter(|frame| frame.json().is_some_and(|data| data["error"].is_object()))
-            .map(|frame| frame.name)
-            .collect();
-        assert_eq!(errors, [Some("error".to_owned())], "{protocol}:\n{stream}");
-    }
 }

@@ -6,7 +6,6 @@ mod approvals;
 mod chat_events;
 mod endings;
 mod errors;
-mod frames;
 mod kinds;
 mod other_forms;
 mod parts;

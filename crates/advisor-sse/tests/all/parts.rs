@@ -128,9 +128,7 @@ fn citations_belong_to_the_text_that_has_closed_before_them() {
 /// Some models give their sources before the text, or without one.
 #[tokio::test]
 async fn citation_without_a_text_has_an_empty_one() {
-    let mut citation = Citation::default();
-    citation.url = Some("https://example.org/rain".into());
-    let source = Delta::from(DeltaKind::Citation(Box::new(citation)));
+    let source = Delta::from(DeltaKind::Citation(source("rain")));
     let turn = play([Answer::new().reasoning("Hm.").delta(source).done()]).await;
     let responses = events("Responses", &turn);
     let item = &responses.last().unwrap()["response"]["output"][1]["content"][0];
@@ -201,15 +199,11 @@ fn parts_of_reasoning_are_separated_in_one_field() {
 #[test]
 fn sources_of_one_block_have_ids_of_their_own() {
     let block = BlockId::new(1, 0);
-    let source = |url: &str| {
-        let mut citation = Citation::default();
-        citation.url = Some(url.into());
-        Chunk::Delta { block, delta: BlockDelta::Citation(Box::new(citation)) }
-    };
+    let source = |what| Chunk::Delta { block, delta: BlockDelta::Citation(source(what)) };
     let turn: Turn = [
         Chunk::Opened { block, head: BlockHead::new(BlockKind::Citation) },
-        source("https://example.org/1"),
-        source("https://example.org/2"),
+        source("1"),
+        source("2"),
         Chunk::Completed(ChatResponse::new(1, Message::assistant(""), FinishReason::Stop)),
     ]
     .map(Ok)

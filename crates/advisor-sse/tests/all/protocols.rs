@@ -2,8 +2,7 @@
 
 use advisor_sse::{EventId, Frame, Frames};
 
-use crate::frames::has_events;
-use crate::table::{encode, protocols};
+use crate::table::{encode, has_events, protocols};
 use crate::turns;
 
 #[tokio::test]

@@ -2,8 +2,7 @@
 
 use advisor_sse::Frames;
 
-use crate::frames::frames_of;
-use crate::table::{encode, protocols};
+use crate::table::{encode, frames_of, protocols};
 use crate::turns;
 
 /// Returns changes of a stream that no protocol allows.

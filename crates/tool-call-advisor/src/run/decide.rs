@@ -189,32 +189,16 @@ mod tests {
         let mut used = Counts { rounds: 2, ..Counts::default() };
         used.note_call(&"f".into());
         let per_tool = |tool: &str| denied(Limit::CallsPerTool { tool: tool.into(), limit: 2 });
+        let runs = |calls: usize| AfterRound::Run((0..calls).map(|_| Fate::Admitted).collect());
+        let stop = || AfterRound::Stop(Limit::Rounds(3));
         let table = [
             ("an answer", response(&[], Stop), Loop, &fresh, AfterRound::Finish),
             ("a tool finish without a call", response(&[], ToolCalls), Loop, &fresh, AfterRound::Finish),
             ("a pause", response(&[], Paused), Loop, &fresh, AfterRound::AskAgain),
-            (
-                "a pause in the last round",
-                response(&[], Paused),
-                Loop,
-                &last,
-                AfterRound::Stop(Limit::Rounds(3)),
-            ),
-            (
-                "calls",
-                response(&["f", "g"], ToolCalls),
-                Loop,
-                &fresh,
-                AfterRound::Run(vec![Fate::Admitted, Fate::Admitted]),
-            ),
-            ("calls under stop", response(&["f"], Stop), Loop, &fresh, AfterRound::Run(vec![Fate::Admitted])),
-            (
-                "calls under an unknown reason",
-                response(&["f"], Other("eos".into())),
-                Loop,
-                &fresh,
-                AfterRound::Run(vec![Fate::Admitted]),
-            ),
+            ("a pause in the last round", response(&[], Paused), Loop, &last, stop()),
+            ("calls", response(&["f", "g"], ToolCalls), Loop, &fresh, runs(2)),
+            ("calls under stop", response(&["f"], Stop), Loop, &fresh, runs(1)),
+            ("calls under an unknown reason", response(&["f"], Other("eos".into())), Loop, &fresh, runs(1)),
             ("a cut answer", response(&["f"], Length), Loop, &fresh, AfterRound::Veto(Length)),
             (
                 "a filtered answer",
@@ -224,7 +208,7 @@ mod tests {
                 AfterRound::Veto(ContentFilter),
             ),
             ("not ours", response(&["f"], ToolCalls), Caller, &fresh, AfterRound::LeavePending),
-            ("no round left", response(&["f"], ToolCalls), Loop, &last, AfterRound::Stop(Limit::Rounds(3))),
+            ("no round left", response(&["f"], ToolCalls), Loop, &last, stop()),
             (
                 "a tool's bound",
                 response(&["f", "f", "g"], ToolCalls),

@@ -163,38 +163,21 @@ fn law_t2_broken_arguments_in_json_are_kept() {
 }
 
 #[test]
-fn fences_around_calls_are_markup() {
+fn fences_are_markup_only_around_calls() {
+    let unchanged = |text| (text, text);
     check(
         JSON,
         &[
             ("So:\n```json\n{\"tool\": \"time\"}\n```\nBye", "So:\n⟦time ⟧\nBye"),
             ("```json\n{\"tool\": \"time\"}\n```\n```json\n{\"tool\": \"time\"}\n```", "⟦time ⟧⟦time ⟧"),
-        ],
-    );
-}
-
-#[test]
-fn fences_behind_other_words_are_markup_only_around_calls() {
-    let unchanged = |text| (text, text);
-    check(
-        JSON,
-        &[
+            // Behind other words.
             ("Sure: ```json\n{\"tool\": \"time\"}\n``` Bye", "Sure: ⟦time ⟧ Bye"),
             ("Sure:```\r\n{\"tool\": \"time\"}\r\n```", "Sure:⟦time ⟧"),
             unchanged("Run `ls`, or ```ls -a``` here: `"),
             unchanged("So ```json\n{\"a\": 1}\n``` Bye"),
             unchanged("Write ``` and\n"),
             unchanged("It ends with ```js"),
-        ],
-    );
-}
-
-#[test]
-fn fences_on_the_line_of_a_call_are_markup_only_around_calls() {
-    let unchanged = |text| (text, text);
-    check(
-        JSON,
-        &[
+            // On the line of a call.
             ("Sure: ```{\"tool\": \"time\"}``` Bye", "Sure: ⟦time ⟧ Bye"),
             ("Sure: ```json {\"tool\": \"time\"}``` Bye", "Sure: ⟦time ⟧ Bye"),
             ("```json {\"tool\": \"time\"}\n```", "⟦time ⟧"),

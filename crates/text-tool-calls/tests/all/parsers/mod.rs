@@ -3,7 +3,6 @@
 mod common;
 mod json;
 mod limits;
-mod mixed;
 mod properties;
 mod sentinel;
 mod vendors;

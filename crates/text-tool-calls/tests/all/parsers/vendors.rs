@@ -1,8 +1,8 @@
-//! Calls in the markup of DeepSeek, newer and older, and of Kimi.
+//! Calls in the markup of DeepSeek, newer and older, and of Kimi, and in several formats at once.
 
 use text_tool_calls::{ParserLimits, TextFormat};
 
-use crate::parsers::common::{Item, at_all_splits, check};
+use crate::parsers::common::{Item, at_all_splits, check, check_with};
 
 #[test]
 fn law_s5_deepseek_markup_is_read() {
@@ -116,4 +116,29 @@ fn law_s5_kimi_markup_is_read() {
         })
         .collect();
     assert_eq!(ids, ["functions.weather:0", "functions.time:1"]);
+}
+
+#[test]
+fn law_s5_several_formats_can_be_read_at_once() {
+    check_with(
+        &TextFormat::ALL,
+        ParserLimits::default(),
+        &[
+            (
+                "<tool name=\"time\"/> {\"tool\": \"time\"} [[SEG_START {\"type\": \"tool\", \"name\": \"time\"}]][[SEG_END]]",
+                "⟦time {}⟧⟦time ⟧⟦time ⟧",
+            ),
+            (
+                "<|tool_call_begin|>time<|tool_call_argument_begin|>{}<|tool_call_end|><｜DSML｜invoke name=\"time\"></｜DSML｜invoke>",
+                "⟦time {}⟧⟦time {}⟧",
+            ),
+            ("[1] <b> {x}", "[1] <b> {x}"),
+        ],
+    );
+}
+
+#[test]
+fn without_formats_all_is_text() {
+    let text = "<tool name=\"time\"/> {\"tool\": \"time\"}\n```\n";
+    check_with(&[], ParserLimits::default(), &[(text, text)]);
 }

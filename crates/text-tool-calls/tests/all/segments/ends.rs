@@ -3,7 +3,7 @@
 
 use advisor_core::{Chunk, Delta};
 use text_tool_calls::segments::{BrokenEnd, SegmentEventType, SegmentHandler};
-use text_tool_calls::{ParserError, ParserLimits, TextFormat, ToolCallFormat};
+use text_tool_calls::{ParserError, ParserLimits, TextFormat, TextTools, ToolCallFormat};
 
 use crate::segments::common::{answer, arguments, call, chunks, run, short, texts, tools};
 
@@ -17,34 +17,6 @@ fn open(pieces: &[&str]) -> Vec<Chunk> {
 
 fn parsing() -> SegmentHandler {
     SegmentHandler::new(ToolCallFormat::Text(TextFormat::Xml), &tools())
-}
-
-#[test]
-fn interrupted_and_failed_answers_end_their_segments() {
-    for (pieces, expected) in [(&CUT[..], "call_1"), (&["text"], "text_1")] {
-        let mut handler = parsing();
-        for chunk in open(pieces) {
-            handler.feed(&chunk).unwrap();
-        }
-        let events = short(&handler.finalize_interrupted("stopped"));
-        assert_eq!(events.last().unwrap(), &format!("{expected} interrupted: stopped"));
-        assert_eq!(handler.invocations().count(), 0);
-        assert_eq!(handler.finalize_failed("again"), []);
-        handler.reset();
-        for chunk in open(pieces) {
-            handler.feed(&chunk).unwrap();
-        }
-        let events = short(&handler.finalize_failed("broken"));
-        assert_eq!(events.last().unwrap(), &format!("{expected} failed: broken"));
-    }
-    let mut handler = SegmentHandler::new(ToolCallFormat::Api, &tools());
-    for chunk in
-        &chunks([call(0, "c1", "write_file"), arguments(0, "{\"path\": \"a\", \"content\": \"x")])[..2]
-    {
-        handler.feed(chunk).unwrap();
-    }
-    assert_eq!(short(&handler.finalize_interrupted("stopped")), ["c1 interrupted: stopped"]);
-    assert_eq!(handler.invocations().count(), 0);
 }
 
 /// So does the end of a file whose start waits for a path that never comes whole.
@@ -114,15 +86,16 @@ fn undecided_call_of_a_broken_answer_is_no_invocation() {
 }
 
 #[test]
-fn held_back_text_is_shown_at_an_interruption() {
+fn held_back_text_is_shown_at_a_broken_end() {
     let mut handler = parsing();
-    for chunk in open(&["a <too"]) {
-        handler.feed(&chunk).unwrap();
-    }
-    assert_eq!(
-        short(&handler.finalize_interrupted("stopped")),
-        ["text_1: <too", "text_1 interrupted: stopped"]
-    );
+    let held = ["a <too"];
+    open(&held).iter().for_each(|chunk| drop(handler.feed(chunk).unwrap()));
+    let events = short(&handler.finalize_interrupted("stopped"));
+    assert_eq!(events, ["text_1: <too", "text_1 interrupted: stopped"]);
+    assert_eq!(handler.finalize_failed("again"), []);
+    handler.reset();
+    open(&held).iter().for_each(|chunk| drop(handler.feed(chunk).unwrap()));
+    assert_eq!(short(&handler.finalize_failed("broken")), ["text_1: <too", "text_1 failed: broken"]);
 }
 
 #[test]
@@ -216,4 +189,16 @@ fn chunks_of_unknown_blocks_give_no_events() {
     handler.reset();
     assert_eq!(handler.feed(answer.last().unwrap()), Ok(Vec::new()), "the open call is forgotten");
     assert_eq!(handler.finalize(), Ok(Vec::new()));
+}
+
+#[test]
+fn without_tools_all_text_passes_through() {
+    for format in [ToolCallFormat::Api, ToolCallFormat::Text(TextFormat::Xml)] {
+        let mut handler = SegmentHandler::new(format, &TextTools::default());
+        let mut answer = texts(["<tool name=\"time\"/>"]);
+        answer.extend(chunks([call(0, "c1", "time")]));
+        let events = run(&mut handler, &answer);
+        assert_eq!(events, ["text_1 start \"text\"", "text_1: <tool name=\"time\"/>", "text_1 end"]);
+        assert_eq!(handler.invocations().count(), 0);
+    }
 }

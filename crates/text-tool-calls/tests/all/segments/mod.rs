@@ -2,6 +2,5 @@
 
 mod common;
 mod ends;
-mod factory;
 mod native;
 mod parsing;

@@ -5,7 +5,7 @@ use serde_json::json;
 use text_tool_calls::ToolCallFormat;
 use text_tool_calls::segments::SegmentHandler;
 
-use crate::segments::common::{answer, arguments, call, chunks, invocations, run, short, texts, tools};
+use crate::segments::common::{answer, arguments, call, chunks, invocations, run, texts, tools};
 
 fn native() -> SegmentHandler {
     SegmentHandler::new(ToolCallFormat::Api, &tools()).with_id_prefix("t:")
@@ -92,22 +92,6 @@ fn content_of_a_file_is_decoded_while_it_is_generated() {
         assert!(events[2].starts_with("c1 end {\"arguments\":{"), "{events:?}");
         assert_eq!(handler.invocations().count(), 1);
     }
-}
-
-#[test]
-fn patch_is_shown_before_the_call_is_complete() {
-    let mut handler = native();
-    let answer = chunks([
-        call(0, "c1", "edit_file"),
-        arguments(0, "{\"path\": \"a\", \"patch\": \"-x"),
-        arguments(0, "\\n+y\"}"),
-    ]);
-    let mut seen = Vec::new();
-    for chunk in &answer[..2] {
-        seen.extend(handler.feed(chunk).unwrap());
-    }
-    let start = "c1 start \"edit_file\" {\"path\":\"a\",\"tool_name\":\"edit_file\"}";
-    assert_eq!(short(&seen), [start, "c1: -x"]);
 }
 
 #[test]

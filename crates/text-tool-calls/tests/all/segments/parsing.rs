@@ -118,15 +118,6 @@ fn both_kinds_of_calls_can_be_in_one_answer() {
 }
 
 #[test]
-fn cut_call_is_no_invocation() {
-    let text = "<tool name=\"weather\"><arg name=\"city\">Os";
-    let mut handler = parsing(TextFormat::Xml);
-    let events = run(&mut handler, &texts([text]));
-    assert_eq!(events.last().unwrap(), "t:call_1 failed: the answer ended within the call");
-    assert_eq!(handler.invocations().count(), 0);
-}
-
-#[test]
 fn answer_without_text_has_no_events() {
     for format in TextFormat::ALL {
         assert_eq!(run(&mut parsing(format), &texts([])), Vec::<String>::new());

@@ -144,11 +144,10 @@ async fn law_s4_allowed_call_is_emitted_unchanged() {
 
 #[tokio::test]
 async fn law_s3_s4_denied_call_is_a_text() {
-    let answer =
-        Answer::new().text("I delete it.").call("c1", "delete", "{}").finish(FinishReason::ToolCalls);
-    let run = run(answer, vec![Arc::new(denying(&["delete"]))]).await;
-    assert_eq!(run.blocks(), ["I delete it.", "[The call of `delete` was denied.]"]);
-    assert_eq!(opened(&run.chunks), [BlockKind::Text, BlockKind::Text]);
+    let answer = Answer::new().text("I delete it.").call("c1", "delete", "{}").text("After.");
+    let run = run(answer.finish(FinishReason::ToolCalls), vec![Arc::new(denying(&["delete"]))]).await;
+    assert_eq!(run.blocks(), ["I delete it.", "[The call of `delete` was denied.]", "After."]);
+    assert_eq!(opened(&run.chunks), [BlockKind::Text; 3]);
     assert_eq!(run.response().finish.reason, FinishReason::Stop);
 }
 

@@ -99,6 +99,13 @@ async fn block_is_data_for_the_judge() {
     assert_eq!((options.temperature, options.response_format), (Some(0.0), None));
     let (_, question, _) = asked(ModelJudge::new, pending(Block::text("Hello"))).await;
     assert_eq!(question, json!({"kind": "text", "text": "Hello"}));
+    let longest = "a".repeat(16 << 10);
+    let (_, question, _) = asked(ModelJudge::new, shell(&longest)).await;
+    assert_eq!(question["arguments"], longest, "the longest block is shown whole");
+    let mut cut = ToolCall::new("c1", "shell", "{\"a");
+    cut.complete = false;
+    let (_, question, _) = asked(ModelJudge::new, pending(cut.into())).await;
+    assert_eq!(question["cut"], true, "the model is told of calls that are cut off");
 }
 
 /// A block that the model cannot be shown whole has no verdict: harm may be in the rest.
@@ -115,17 +122,6 @@ async fn law_t2_block_too_long_for_the_judge_is_denied() {
     assert_eq!(run.blocks(), ["[The call of `shell` was denied, since it could not be checked.]"]);
     assert_eq!(run.denials().0[0].cause, DenialCause::NoVerdict(ErrorKind::TooLarge));
     assert_eq!(model.prompts().len(), 0, "the model is not asked");
-}
-
-#[tokio::test]
-async fn block_of_exactly_the_maximum_is_judged_whole() {
-    let longest = "a".repeat(16 << 10);
-    let (_, question, _) = asked(ModelJudge::new, shell(&longest)).await;
-    assert_eq!(question, json!({"tool": "shell", "arguments": longest, "cut": false}));
-    let mut cut = ToolCall::new("c1", "shell", "{\"a");
-    cut.complete = false;
-    let (_, question, _) = asked(ModelJudge::new, pending(cut.into())).await;
-    assert_eq!(question["cut"], true, "the model is told of calls that are cut off");
 }
 
 /// A threshold that no probability reaches would let every block pass.

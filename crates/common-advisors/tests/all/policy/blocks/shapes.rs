@@ -7,7 +7,7 @@ use advisor_testkit::{Answer, Gate, ScriptedModel};
 use common_advisors::policy::{BlockPolicy, PendingBlock, Verdict};
 use futures::{FutureExt, StreamExt};
 
-use crate::policy::blocks::common::{chain, denying, request, run};
+use crate::policy::blocks::common::{chain, request};
 
 /// Some providers never interleave calls. With their setting, a call is judged when the next block begins.
 #[tokio::test]
@@ -37,20 +37,4 @@ async fn eager_calls_are_judged_when_the_next_begins() {
         chunk.unwrap();
     }
     assert_eq!(*judged.lock().unwrap(), ["c1", "c2", "c3"]);
-}
-
-#[tokio::test]
-async fn text_after_a_call_is_a_separate_block() {
-    for (names, expected) in [
-        (&[][..], ["Before.", "(look {})", "After."]),
-        (&["look"], ["Before.", "[The call of `look` was denied.]", "After."]),
-    ] {
-        let answer = Answer::new()
-            .text("Before.")
-            .call("c1", "look", "{}")
-            .text("After.")
-            .finish(FinishReason::ToolCalls);
-        let run = run(answer, vec![Arc::new(denying(names))]).await;
-        assert_eq!(run.blocks(), expected);
-    }
 }

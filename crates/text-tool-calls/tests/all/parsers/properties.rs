@@ -6,24 +6,16 @@ use text_tool_calls::{ParserLimits, TextFormat};
 use crate::parsers::common::parse;
 
 /// Pieces of all syntaxes, so that random sequences reach every state.
-const TOKENS: [&str; 64] = [
+const TOKENS: [&str; 34] = [
     "<tool name=\"weather\">",
     "<tool name=\"plan\">",
     "<tool name='time'/>",
-    "<tool",
-    "</tool>",
     "<arguments>",
     "</arguments>",
     "<arg name=\"city\">",
     "<arg name=\"names\">",
     "<arg name=\"content\">",
-    "</arg>",
     "<arg name=city>",
-    "<city x>",
-    "<item>",
-    "</item>",
-    "<city>",
-    "</city>",
     "<write_file path=\"a\">",
     "</write_file>",
     "<run_bash>",
@@ -31,39 +23,17 @@ const TOKENS: [&str; 64] = [
     "__START_CONTENT__",
     "__END_CONTENT__",
     "<![CDATA[",
-    "]]>",
-    "<!--",
-    "-->",
-    "&amp;",
-    "&am",
-    "{",
-    "}",
-    "[",
-    "]",
     "{\"tool\": ",
-    "\"time\"",
     "\"weather\"",
     "\"name\": ",
     "\"arguments\": ",
     "\"function\": ",
     "\"tool_calls\": [",
-    ",",
-    ":",
-    "\"",
-    "\\",
-    "\\u00e9",
-    "null",
     "[[SEG_START ",
     "{\"type\": \"tool\", \"name\": \"weather\"}",
-    "]]",
     "[[SEG_START {\"type\": \"write_file\", \"path\": \"a\"}]]",
     "[[SEG_END]]",
-    "```",
     "```json\n",
-    "\n",
-    " ",
-    "x",
-    "é",
     "<|tool_calls_section_begin|>",
     "<|tool_call_begin|>",
     "functions.time:0",
@@ -73,11 +43,17 @@ const TOKENS: [&str; 64] = [
     "<｜DSML｜parameter name=\"a\" string=\"false\">",
 ];
 
+const SHORT_TOKENS: [&str; 30] = [
+    "<tool", "</tool>", "</arg>", "<city x>", "<item>", "</item>", "<city>", "</city>", "]]>", "<!--", "-->",
+    "&amp;", "&am", "{", "}", "[", "]", "\"time\"", ",", ":", "\"", "\\", "\\u00e9", "null", "]]", "```",
+    "\n", " ", "x", "é",
+];
+
 fn text() -> impl Strategy<Value = String> {
     // White space beyond the bound of what is held back before a call.
     let space = (prop::sample::select(vec![" ", "\n", "\u{2003}"]), 340..1100_usize);
     let token = prop_oneof![
-        60 => prop::sample::select(TOKENS.to_vec()).prop_map(str::to_owned),
+        60 => prop::sample::select([&TOKENS[..], &SHORT_TOKENS].concat()).prop_map(str::to_owned),
         1 => space.prop_map(|(letter, times)| letter.repeat(times)),
     ];
     prop::collection::vec(token, 0..24).prop_map(|tokens| tokens.concat())

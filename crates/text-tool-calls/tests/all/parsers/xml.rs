@@ -4,7 +4,7 @@ use advisor_core::ToolDefinition;
 use serde_json::json;
 use text_tool_calls::{ParserLimits, TextCallParser, TextFormat, TextTools, ToolForm};
 
-use crate::parsers::common::{Item, at_all_splits, check, items, shown};
+use crate::parsers::common::{check, items, shown};
 
 const XML: TextFormat = TextFormat::Xml;
 
@@ -238,14 +238,6 @@ fn white_space_and_fences_around_calls_are_markup() {
             (format!("{call}```").as_str(), "⟦time {}⟧```"),
         ],
     );
-}
-
-#[test]
-fn the_text_of_a_call_is_kept_as_it_was_written() {
-    let text = "<tool name=\"weather\"> <arg name=\"city\">a &amp; b</arg></tool>";
-    let items = at_all_splits(&[XML], ParserLimits::default(), text);
-    let [Item::Call { raw, body, .. }] = items.as_slice() else { panic!("{items:?}") };
-    assert_eq!((raw.as_str(), body.as_str()), (text, " <arg name=\"city\">a &amp; b</arg>"));
 }
 
 #[test]

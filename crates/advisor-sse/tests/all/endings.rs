@@ -5,7 +5,8 @@ use advisor_sse::{Frame, Frames};
 use advisor_testkit::Answer;
 use serde_json::{Value, json};
 
-use crate::table::{encode, has_events, protocols};
+use crate::protocols::has_events;
+use crate::table::{encode, protocols};
 use crate::turns::{self, Turn, play};
 
 /// The reasons for an end that a client must be able to tell from a whole answer.

@@ -2,7 +2,7 @@
 
 use advisor_sse::{EventId, Frame, Frames};
 
-use crate::table::{encode, has_events, protocols};
+use crate::table::{encode, protocols};
 use crate::turns;
 
 #[tokio::test]
@@ -93,4 +93,14 @@ async fn tools_of_the_server_are_no_calls_of_the_client() {
             assert!(!stream.contains("weather") && !stream.contains("clear"), "{protocol}: {stream}");
         }
     }
+}
+
+/// Returns whether the protocol has server-sent events.
+pub(crate) fn has_events(protocol: &str) -> bool {
+    protocol != "JSON lines"
+}
+
+/// Returns the frames of a stream: its events, or its lines.
+pub(crate) fn frames_of<'a>(protocol: &str, stream: &'a str) -> Vec<&'a str> {
+    stream.split_inclusive(if has_events(protocol) { "\n\n" } else { "\n" }).collect()
 }

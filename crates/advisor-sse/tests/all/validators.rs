@@ -2,7 +2,8 @@
 
 use advisor_sse::Frames;
 
-use crate::table::{encode, frames_of, protocols};
+use crate::protocols::frames_of;
+use crate::table::{encode, protocols};
 use crate::turns;
 
 /// Returns changes of a stream that no protocol allows.

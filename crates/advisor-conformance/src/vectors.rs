@@ -31,10 +31,16 @@ use serde_json::json;
 macro_rules! vector_conformance {
     ($make_store:expr) => {
         $crate::vector_conformance! { @tests $make_store;
-            closest_documents_come_first limit_bounds_the_found_documents documents_survive_unchanged
-            same_id_replaces_a_document tenants_share_nothing filters_apply_before_the_limit
-            filters_compare_metadata deletion_is_for_matching_documents_only
-            other_dimensions_are_refused_whole concurrent_updates_lose_nothing
+            closest_documents_come_first
+            limit_bounds_the_found_documents
+            documents_survive_unchanged
+            same_id_replaces_a_document
+            tenants_share_nothing
+            filters_apply_before_the_limit
+            filters_compare_metadata
+            deletion_is_for_matching_documents_only
+            other_dimensions_are_refused_whole
+            concurrent_updates_lose_nothing
         }
     };
     (@tests $make_store:expr; $($clause:ident)*) => {$(

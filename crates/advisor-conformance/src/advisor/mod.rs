@@ -122,12 +122,18 @@ macro_rules! advisor_conformance {
     };
     (@all $form:ident $subject:tt) => {
         $crate::advisor_conformance! { @$form $subject
-            law_s2_chunks_come_out_as_they_arrive law_s3_s4_chunks_fold_to_the_response
-            law_s3_s4_restarted_answers_are_well_formed law_s5_any_pieces_give_the_same_response
-            law_o1_inner_work_ends_before_completion law_o5_failure_of_inner_work_arrives
-            law_k2_dropped_answer_leaves_nothing law_s7_two_turns_at_once_do_not_mix
-            law_m5_conversations_stay_apart law_s1_errors_from_inside_arrive
-            law_m2_model_receives_the_messages law_m1_m4_o3_memory_is_the_same_at_each_position
+            law_s2_chunks_come_out_as_they_arrive
+            law_s3_s4_chunks_fold_to_the_response
+            law_s3_s4_restarted_answers_are_well_formed
+            law_s5_any_pieces_give_the_same_response
+            law_o1_inner_work_ends_before_completion
+            law_o5_failure_of_inner_work_arrives
+            law_k2_dropped_answer_leaves_nothing
+            law_s7_two_turns_at_once_do_not_mix
+            law_m5_conversations_stay_apart
+            law_s1_errors_from_inside_arrive
+            law_m2_model_receives_the_messages
+            law_m1_m4_o3_memory_is_the_same_at_each_position
             law_k2_k4_turn_after_a_dropped_one_works
         }
     };

@@ -94,24 +94,51 @@ pub use shared_data::*;
 macro_rules! store_conformance {
     ($make_store:expr) => {
         $crate::store_conformance! { @tests $make_store;
-            every_kind_of_message_survives rounds_survive texts_of_all_sorts_survive
-            json_of_all_sorts_survives too_deep_entry_is_refused unreadable_entry_is_refused
-            keys_of_all_sorts_share_nothing batch_is_never_read_partially a_deletion_is_never_read_partially
-            a_long_log_keeps_its_order keys_of_batches_are_compared_whole
-            same_key_with_other_content_is_refused key_is_checked_before_version wrong_version_is_a_conflict
-            versions_have_no_gaps_under_eight_writers one_of_concurrent_starts_succeeds
-            numbers_beyond_all_bounds_are_typed_errors writes_are_read_at_once open_turn_is_reported_whole
-            nothing_of_a_deleted_conversation_returns a_used_fence_outlives_a_deletion
-            another_last_turn_is_refused batch_refusals_are_reported_in_fixed_order
-            an_empty_batch_changes_nothing list_is_paged_in_order page_may_begin_after_key_of_another_tenant
-            dropped_append_is_applied_completely_or_never a_log_is_read_in_pages a_branch_goes_from_its_parent
-            an_older_branch_is_read_in_every_view branches_are_listed_by_their_tips
-            the_open_turn_is_that_of_the_branch a_parent_must_exist parent_is_part_of_batch_identity
-            a_conversation_is_held_by_one_turn a_lease_takes_the_place_of_another a_lease_ends_with_its_time
-            an_ended_lease_is_valid_until_it_passes_on a_held_conversation_need_not_exist
-            extreme_tokens_and_durations_are_exact an_issued_token_outlives_a_deletion
-            one_concurrent_request_gets_the_lease waiting_turns_get_the_lease_in_order
-            a_place_in_the_queue_ends_with_its_time a_takeover_passes_waiting_turns
+            every_kind_of_message_survives
+            rounds_survive
+            texts_of_all_sorts_survive
+            json_of_all_sorts_survives
+            too_deep_entry_is_refused
+            unreadable_entry_is_refused
+            keys_of_all_sorts_share_nothing
+            batch_is_never_read_partially
+            a_deletion_is_never_read_partially
+            a_long_log_keeps_its_order
+            keys_of_batches_are_compared_whole
+            same_key_with_other_content_is_refused
+            key_is_checked_before_version
+            wrong_version_is_a_conflict
+            versions_have_no_gaps_under_eight_writers
+            one_of_concurrent_starts_succeeds
+            numbers_beyond_all_bounds_are_typed_errors
+            writes_are_read_at_once
+            open_turn_is_reported_whole
+            nothing_of_a_deleted_conversation_returns
+            a_used_fence_outlives_a_deletion
+            another_last_turn_is_refused
+            batch_refusals_are_reported_in_fixed_order
+            an_empty_batch_changes_nothing
+            list_is_paged_in_order
+            page_may_begin_after_key_of_another_tenant
+            dropped_append_is_applied_completely_or_never
+            a_log_is_read_in_pages
+            a_branch_goes_from_its_parent
+            an_older_branch_is_read_in_every_view
+            branches_are_listed_by_their_tips
+            the_open_turn_is_that_of_the_branch
+            a_parent_must_exist
+            parent_is_part_of_batch_identity
+            a_conversation_is_held_by_one_turn
+            a_lease_takes_the_place_of_another
+            a_lease_ends_with_its_time
+            an_ended_lease_is_valid_until_it_passes_on
+            a_held_conversation_need_not_exist
+            extreme_tokens_and_durations_are_exact
+            an_issued_token_outlives_a_deletion
+            one_concurrent_request_gets_the_lease
+            waiting_turns_get_the_lease_in_order
+            a_place_in_the_queue_ends_with_its_time
+            a_takeover_passes_waiting_turns
             it_answers_as_the_store_in_memory_does
         }
     };

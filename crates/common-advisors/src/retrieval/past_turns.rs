@@ -73,7 +73,8 @@ const FENCE: &str = "earlier-turn";
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let past = PastTurns::new(WordEmbeddings::new(), InMemoryVectors::new()).with_limit(1);
+/// let mut past = PastTurns::new(WordEmbeddings::new(), InMemoryVectors::new());
+/// past.limit = 1;
 /// let model = ScriptedModel::new([Answer::from_text("Noted."), Answer::from_text("Blue.")]);
 /// let client = ChatClient::builder(model.clone()).advisor(past.clone()).build()?;
 /// client.prompt().user("My favourite colour is blue.").conversation("c").call().await?;
@@ -87,10 +88,14 @@ const FENCE: &str = "earlier-turn";
 pub struct PastTurns {
     embeddings: Arc<dyn EmbeddingModel>,
     store: Arc<dyn VectorStore>,
-    of_tenant: bool,
-    limit: usize,
-    min_score: Option<f32>,
-    on_failure: OnFailure,
+    /// Whether it searches the turns of all conversations of the tenant. All of its users read them.
+    pub across_conversations: bool,
+    /// The maximum number of earlier turns that are sent.
+    pub limit: usize,
+    /// The minimum similarity, from -1 to 1. Useful values depend on the embedding model.
+    pub min_score: Option<f32>,
+    /// The continuation after a failure of the model or the store.
+    pub on_failure: OnFailure,
     context: OncePerTurn<Text>,
 }
 
@@ -101,36 +106,12 @@ impl PastTurns {
         Self {
             embeddings: Arc::new(embeddings),
             store: Arc::new(store),
-            of_tenant: false,
+            across_conversations: false,
             limit: 4,
             min_score: None,
             on_failure: OnFailure::Fail,
             context: OncePerTurn::default(),
         }
-    }
-
-    /// Searches the turns of all conversations of the tenant. All of its users read them.
-    #[must_use]
-    pub fn across_conversations(self) -> Self {
-        Self { of_tenant: true, ..self }
-    }
-
-    /// Sets the maximum number of earlier turns that are sent.
-    #[must_use]
-    pub fn with_limit(self, limit: usize) -> Self {
-        Self { limit, ..self }
-    }
-
-    /// Sets the minimum similarity, from -1 to 1. Useful values depend on the embedding model.
-    #[must_use]
-    pub fn with_min_score(self, score: f32) -> Self {
-        Self { min_score: Some(score), ..self }
-    }
-
-    /// Sets the continuation after a failure of the model or the store.
-    #[must_use]
-    pub fn with_on_failure(self, on_failure: OnFailure) -> Self {
-        Self { on_failure, ..self }
     }
 
     /// Deletes the turns of a conversation, and returns their number. A chat memory deletes its own.
@@ -165,7 +146,7 @@ impl PastTurns {
     async fn search(&self, running: &RunningTurn, sent: &[String]) -> Result<Vec<Document>> {
         let embeddings = self.embeddings.embed_all(std::slice::from_ref(&running.asked)).await?;
         let Some(embedding) = embeddings.first() else { return Ok(Vec::new()) };
-        let filter = match self.of_tenant {
+        let filter = match self.across_conversations {
             true => Filter::in_tenant(running.conversation.tenant()),
             false => in_conversation(&running.conversation),
         };
@@ -241,7 +222,7 @@ impl fmt::Debug for PastTurns {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("PastTurns");
         shown
-            .field("of_tenant", &self.of_tenant)
+            .field("across_conversations", &self.across_conversations)
             .field("limit", &self.limit)
             .field("min_score", &self.min_score);
         shown.field("on_failure", &self.on_failure).finish_non_exhaustive()

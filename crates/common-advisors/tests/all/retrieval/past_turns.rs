@@ -24,12 +24,14 @@ struct Setting {
 impl Setting {
     fn new(answers: impl IntoIterator<Item = Answer>) -> Self {
         let store = InMemoryVectors::new();
-        let past = PastTurns::new(WordEmbeddings::new(), store.clone()).with_min_score(0.3);
+        let mut past = PastTurns::new(WordEmbeddings::new(), store.clone());
+        past.min_score = Some(0.3);
         Self { past, store, model: ScriptedModel::new(answers) }
     }
 
-    fn across_conversations(self) -> Self {
-        Self { past: self.past.across_conversations(), ..self }
+    fn across_conversations(mut self) -> Self {
+        self.past.across_conversations = true;
+        self
     }
 
     fn client(&self) -> ChatClient {
@@ -130,8 +132,8 @@ async fn law_m2_earlier_turns_are_never_remembered() {
 #[tokio::test]
 async fn turns_that_memory_sends_are_left_out() {
     for phase in [Phase::Turn, Phase::Round] {
-        let setting = Setting::new(noted(3));
-        let setting = Setting { past: setting.past.clone().with_limit(1), ..setting };
+        let mut setting = Setting::new(noted(3));
+        setting.past.limit = 1;
         let memory = ChatMemoryAdvisor::new(InMemoryStore::new()).with_window(Window::Turns(2));
         let client = setting.with_memory(phase, &memory).build().unwrap();
         for text in
@@ -287,11 +289,12 @@ impl EmbeddingModel for Down {
 #[tokio::test]
 async fn failures_end_the_turn_unless_it_continues() {
     let model = ScriptedModel::new(noted(1));
-    let past = PastTurns::new(Down, InMemoryVectors::new());
+    let mut past = PastTurns::new(Down, InMemoryVectors::new());
     let client = |past| ChatClient::builder(model.clone()).advisor(past).build().unwrap();
     let prompt = client(past.clone()).prompt().user("Hi").conversation("c");
     assert_eq!(prompt.call().await.unwrap_err().kind(), ErrorKind::Connection);
     assert_eq!(model.calls(), 0);
-    let tolerant = client(past.with_on_failure(OnFailure::Continue));
+    past.on_failure = OnFailure::Continue;
+    let tolerant = client(past);
     assert_eq!(tolerant.prompt().user("Hi").conversation("c").call().await.unwrap().text(), "Noted.");
 }

@@ -24,13 +24,6 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// Returns the failure of a client that read so slowly that the server has dropped chunks before it got them.
-    #[must_use]
-    pub fn slow_reader() -> Self {
-        let message = "the connection was too slow, read the conversation";
-        Self { code: "slow_reader", message, ..ErrorKind::Truncated.into() }
-    }
-
     /// Returns the HTTP status of the failure, for a server that has not begun to answer.
     #[must_use]
     pub fn status(&self) -> u16 {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use advisor_core::Chunk;
+use advisor_core::{Chunk, ErrorKind};
 use advisor_sse::{Encoder, Encoding, Failure, Frames};
 use axum::body::Body;
 use axum::response::Response;
@@ -134,7 +134,13 @@ impl<E: Encoder> Sending<E> {
                 self.span.in_scope(|| log_failure(&error));
                 self.fail(Failure::from(&*error))
             }
-            Some(Err(_)) => self.fail(Failure::slow_reader()),
+            // Its next chunks are no longer kept.
+            Some(Err(_)) => {
+                let mut failure = Failure::from(ErrorKind::Truncated);
+                failure.code = "slow_reader";
+                failure.message = "the connection was too slow, read the conversation";
+                self.fail(failure)
+            }
             None => self.encoding.end(),
         }
     }

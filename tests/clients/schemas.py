@@ -26,7 +26,7 @@ from openai.types.chat import completion_create_params
 from openai.types.responses import response_create_params
 from openai.types.shared import ErrorObject
 
-README = pathlib.Path(__file__).parents[2] / "crates/advisor-server/README.md"
+README = pathlib.Path(__file__).parents[2] / "crates/serving/advisor-server/README.md"
 OUTCOMES = []
 # What the server adds. Clients ignore it.
 OWN = {"reasoning_content", "request_id"}

@@ -16,8 +16,8 @@ mod json;
 mod peers;
 mod policy_clients;
 mod quirks;
-#[path = "../../crates/advisor-sse/tests/all/table.rs"]
+#[path = "../../crates/serving/advisor-sse/tests/all/table.rs"]
 mod table;
 mod transport;
-#[path = "../../crates/advisor-sse/tests/all/validate/mod.rs"]
+#[path = "../../crates/serving/advisor-sse/tests/all/validate/mod.rs"]
 mod validate;

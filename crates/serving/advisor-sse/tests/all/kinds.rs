@@ -13,7 +13,7 @@ use crate::turns::play;
 const README: &str = include_str!("../../README.md");
 
 /// The declaration of the kinds of blocks.
-const KINDS: &str = include_str!("../../../message-aggregator/src/message/block.rs");
+const KINDS: &str = include_str!("../../../../message-aggregator/src/message/block.rs");
 
 /// Returns each row of the table with its kind of block, and an answer that has the word `canary` in such a block.
 fn rows() -> Vec<(&'static str, &'static str, Answer)> {

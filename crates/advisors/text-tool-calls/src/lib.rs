@@ -20,5 +20,5 @@ pub use tools::{TextTools, ToolForm};
 
 /// Runs the code of the page for those who come from elsewhere as a test.
 #[cfg(doctest)]
-#[doc = include_str!("../../../docs/coming-from.md")]
+#[doc = include_str!("../../../../docs/coming-from.md")]
 mod coming_from {}

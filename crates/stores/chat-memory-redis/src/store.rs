@@ -77,7 +77,7 @@ impl ConversationStore for RedisStore {
         let entries = batch.written(LARGEST_BATCH)?;
         for _ in 0..ATTEMPTS {
             // A conversation must be in the index before its first append creates it.
-            let mark = if may_begin(expected, &batch) { self.mark(key).await? } else { 0 };
+            let mark = if may_begin(expected, &batch) { self.server.mark(key).await? } else { 0 };
             let answer = self.append_once(key, expected, &batch, &entries, mark).await?;
             if let Some(version) = Reply::from_value(answer)?.outcome(expected, &batch, &entries)? {
                 return Ok(version);
@@ -87,17 +87,17 @@ impl ConversationStore for RedisStore {
     }
 
     async fn delete(&self, key: &ConversationKey) -> Result {
-        let mark = self.marked(key).await?;
+        let mark = self.server.marked(key).await?;
         let mut script = self.server.scripts.delete.key(self.server.prefix.conversation(key));
         self.server.run(script.arg(mark.map(|mark| mark.to_string()).unwrap_or_default())).await?;
         match mark {
-            Some(mark) => self.unmark(key, mark).await.map_err(after_writing),
+            Some(mark) => self.server.unmark(key, mark).await.map_err(after_writing),
             None => Ok(()),
         }
     }
 
     async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>> {
-        self.listed(page).await
+        self.server.listed(page).await
     }
 
     fn leases(&self) -> Option<&dyn Leases> {

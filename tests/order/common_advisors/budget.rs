@@ -114,6 +114,21 @@ async fn law_r1_tenants_with_an_account_are_bounded() {
     ask("c").await.unwrap();
 }
 
+#[tokio::test]
+async fn law_t3_budget_with_other_tenants_counts_for_itself() {
+    let model = ScriptedModel::from_fn(|_| says("Yes.", 60));
+    let large = Budget::for_each_tenant().with_tokens(1_000);
+    let small = large.clone().with_tenants(2).with_tokens(100).with_name("small");
+    let client = ChatClient::builder(model).advisor(large.clone()).advisor(small.clone()).build().unwrap();
+    for expected in ["Yes.", "Yes.", "I cannot"] {
+        let key = ConversationKey::in_tenant("a", "c").unwrap();
+        let text = client.prompt().user("?").conversation(key).call().await.unwrap().text();
+        assert!(text.starts_with(expected), "{text}");
+    }
+    let spent = [&large, &small].map(|budget| budget.accounts()[0].1.tokens);
+    assert_eq!(spent, [120, 120]);
+}
+
 /// Another turn spends the account while this one runs: it ends at the boundary of its round, with a valid transcript.
 #[tokio::test]
 async fn law_t3_running_turn_ends_when_another_spends_the_account() {

@@ -181,7 +181,8 @@ impl Budget {
     pub fn with_tenants(self, tenants: usize) -> Self {
         match &*self.accounts {
             Some(accounts) if !accounts.is_shared() => {
-                Self { accounts: Arc::new(Some(PerTenant::new(false).with_most(tenants))), ..self }
+                let accounts = Arc::new(Some(PerTenant::new(false).with_most(tenants)));
+                Self { accounts, begun: OncePerTurn::default(), ..self }
             }
             _ => self,
         }

@@ -72,8 +72,7 @@ use crate::tools::TextTools;
 /// # Ok(()) }
 /// ```
 pub struct SegmentHandler {
-    /// The form in which calls arrive; `None` if there are none.
-    format: Option<ToolCallFormat>,
+    format: ToolCallFormat,
     all: Segments,
     /// The segments of the open blocks.
     open: BTreeMap<BlockId, Open>,
@@ -85,11 +84,12 @@ pub struct SegmentHandler {
 }
 
 impl SegmentHandler {
-    /// Creates the handler for these tools: without tools, text passes through; else calls are read in this format.
+    /// Creates a handler that reads calls of these tools in this format. Without tools, text passes through, and calls of
+    /// the interface are read.
     #[must_use]
     pub fn new(format: ToolCallFormat, tools: &TextTools) -> Self {
         Self {
-            format: (!tools.is_empty()).then_some(format),
+            format: if tools.is_empty() { ToolCallFormat::Api } else { format },
             all: Segments { tools: tools.clone(), ..Segments::default() },
             open: BTreeMap::new(),
             round: 0,
@@ -195,7 +195,7 @@ impl SegmentHandler {
     /// Begins the segments of a block. A block of another kind has none.
     fn open(&mut self, head: &BlockHead) -> Option<Open> {
         match (head.kind, self.format, &head.call) {
-            (BlockKind::Text, Some(ToolCallFormat::Text(format)), _) => {
+            (BlockKind::Text, ToolCallFormat::Text(format), _) => {
                 let parser = TextCallParser::new([format], &self.all.tools, ParserLimits::default());
                 Some(Open::parsed(parser))
             }
@@ -203,7 +203,7 @@ impl SegmentHandler {
                 Some(Open::text(SegmentType::Text, &mut self.all.ids))
             }
             (BlockKind::Reasoning, ..) => Some(Open::text(SegmentType::Reasoning, &mut self.all.ids)),
-            (BlockKind::ToolCall, Some(_), Some(call)) => {
+            (BlockKind::ToolCall, _, Some(call)) => {
                 Some(Open::tool(&call.name, Some(&call.call_id), &mut self.all))
             }
             _ => None,

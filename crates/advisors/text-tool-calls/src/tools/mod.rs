@@ -107,8 +107,8 @@ impl TextTools {
 /// In XML, `<write_file path="a.txt">text</write_file>` is a call of `write_file`. The attributes of the element
 /// are the other arguments. In the sentinel syntax, the header has the other arguments.
 ///
-/// A form is given to the advisor ([`TextToolCalls::with_form`](crate::TextToolCalls::with_form)), and again to the tools
-/// of a segment handler ([`TextTools::with_form`]). A `BlockPolicy` holds back a call with its content: limit it to
+/// A form is given to the advisor ([`TextToolCalls::forms`](crate::TextToolCalls::forms)), and again to the tools of a
+/// segment handler ([`TextTools::with_form`]). A `BlockPolicy` holds back a call with its content: limit it to
 /// other tools (`BlockPolicy::tools`) to see the content while it is generated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolForm {

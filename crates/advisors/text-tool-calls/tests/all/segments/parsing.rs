@@ -1,4 +1,4 @@
-//! Segments of calls in the text: every format and every split gives the same invocations.
+//! Segments of calls in the text: every format, whole and by letters, gives the same invocations.
 
 use advisor_core::{Delta, DeltaKind};
 use text_tool_calls::segments::SegmentHandler;
@@ -46,13 +46,19 @@ fn each_format_gives_the_same_invocation() {
         ),
         (TextFormat::Sentinel, "[[SEG_START {\"type\": \"write_file\", \"path\": \"a\"}]]\nx\n[[SEG_END]]"),
     ] {
-        let mut handler = parsing(format);
-        let events = run(&mut handler, &texts([text]));
-        assert_eq!(
-            events[..2],
-            ["t:call_1 start \"write_file\" {\"path\":\"a\",\"tool_name\":\"write_file\"}", "t:call_1: x\n",]
-        );
-        assert_eq!(invocations(&handler), ["t:call_1 write_file {\"content\":\"x\\n\",\"path\":\"a\"}"]);
+        let letters: Vec<String> = text.chars().map(String::from).collect();
+        for pieces in [vec![text], letters.iter().map(String::as_str).collect()] {
+            let mut handler = parsing(format);
+            let events = run(&mut handler, &texts(pieces));
+            assert_eq!(
+                events[0],
+                "t:call_1 start \"write_file\" {\"path\":\"a\",\"tool_name\":\"write_file\"}"
+            );
+            let content: String =
+                events.iter().filter_map(|event| event.strip_prefix("t:call_1: ")).collect();
+            assert_eq!(content, "x\n");
+            assert_eq!(invocations(&handler), ["t:call_1 write_file {\"content\":\"x\\n\",\"path\":\"a\"}"]);
+        }
     }
 }
 

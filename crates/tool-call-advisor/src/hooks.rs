@@ -64,6 +64,7 @@ pub trait LoopHooks: Send + Sync + 'static {
     ///
     /// Of a call that the policy leaves to a person, only a denial counts: the person decides about what the model wrote.
     /// It also runs for an approved call whose arguments a person has changed, before it starts. Only a denial counts.
+    /// Then the request is the first one of the turn, with empty results of the decided calls.
     ///
     /// The answer is not recorded yet, so a turn that is dropped meanwhile has started no call.
     async fn before_tool(&self, _call: &ReadyCall, _request: &ChatRequest) -> Result<CallDecision> {

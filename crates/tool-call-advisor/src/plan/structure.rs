@@ -101,6 +101,7 @@ pub(crate) fn lost_reference(whole: &Value) -> Option<&str> {
 
 /// Checks whether a reference names the whole, by its address or the end of it.
 fn names_whole(to: &str, whole: &Value) -> bool {
+    let to = to.trim_start_matches("./");
     let address = to.split('#').next().unwrap_or_default();
     let is_own = |own: &str| {
         let own_address = own.split('#').next().unwrap_or_default();
@@ -627,6 +628,7 @@ mod tests {
             (json!({"items": {"$ref": "#a"}, "$defs": {"b": {"$anchor": "a"}}}), None),
             (json!({"$id": "http://x/", "items": {"$ref": "http://x/"}}), None),
             (json!({"$id": "http://x/t#", "a": {"$ref": "http://x/t"}, "b": {"$ref": "t#/b"}}), None),
+            (json!({"$id": "http://x/t", "items": {"$ref": "./t#/$defs/a"}}), None),
             (json!({"id": "#a", "items": {"$ref": "#a"}}), None),
             (json!({"$id": "http://x/t", "properties": {"a": {"$ref": "#gone"}}}), Some("#gone")),
             (json!({"$id": "http://x/t", "properties": {"a": {"$ref": "gone.json"}}}), Some("gone.json")),

@@ -175,8 +175,9 @@ async fn law_s4_rejected_answer_is_void_but_usage_counts() {
 }
 
 #[tokio::test]
-async fn attempts_are_bounded_and_error_holds_last_answer() {
-    let answers = || (0..9).map(|_| Answer::from_text("Oslo"));
+async fn law_r3_attempts_are_bounded_and_error_holds_last_answer() {
+    let misfit = r#"{"name": "Oslo", "inhabitants": "Oslo"}"#;
+    let answers = || (0..9).map(|_| Answer::from_text(misfit));
     for (attempts, asked) in [(None, 3), (Some(1), 1), (Some(0), 1), (Some(5), 5)] {
         let setting = setting(answers(), Phase::Round, SchemaSupport::None, ToolCallAdvisor::new());
         let entity = setting.prompt().entity::<City>();
@@ -186,7 +187,7 @@ async fn attempts_are_bounded_and_error_holds_last_answer() {
         };
         let error = entity.await.unwrap_err();
         assert_eq!((error.kind(), setting.model.calls()), (ErrorKind::InvalidOutput, asked));
-        assert_eq!(error.partial().unwrap().text(), "Oslo");
+        assert_eq!(error.partial().unwrap().text(), misfit);
         assert!(!format!("{error} {error:?}").contains("Oslo"), "no content in errors: {error:?}");
         assert!(error.to_string().contains(&format!("(attempts: {asked})")), "{error}");
         assert!(!error.is_retryable());

@@ -131,7 +131,7 @@ async fn law_t5_hook_is_asked_before_approved_calls_start() {
         };
         assert_eq!(resume(7).await.unwrap_err(), ErrorKind::Advisor);
         assert_eq!(resume(8).await.unwrap_err(), approval(DecisionProblem::Policy));
-        assert_eq!(*paid.lock().unwrap(), [json!(0); 0]);
+        assert!(paid.lock().unwrap().is_empty());
         assert_eq!(resume(9).await.unwrap().text(), "Done.");
         assert_eq!(*paid.lock().unwrap(), [json!(1), json!(9)]);
     }

@@ -39,7 +39,7 @@ async fn law_t4_finalize_says_how_the_loop_ended() {
         assert_eq!(outcomes.len(), 1, "{reason:?}");
         assert_eq!(outcomes[0].end, LoopEnd::Finished(reason.clone()));
         assert_eq!((outcomes[0].rounds, outcomes[0].calls), (rounds, calls), "{reason:?}");
-        assert_eq!(outcomes[0].transcript, *&response.transcript, "{reason:?}");
+        assert_eq!(outcomes[0].transcript, response.transcript, "{reason:?}");
     }
 }
 

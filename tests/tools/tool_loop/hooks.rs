@@ -77,7 +77,7 @@ async fn hook_additions_survive_all_rounds() {
         ];
         expected.insert(if at_start { 1 } else { 3 }, "user: Hurry.");
         assert_eq!(transcript_lines(&response.transcript), expected);
-        assert_eq!(ledger.transcript(), *&response.transcript, "and it is recorded");
+        assert_eq!(ledger.transcript(), response.transcript, "and it is recorded");
         let injected: Vec<_> =
             ledger.records().into_iter().filter(|record| record.step == Step::Injected).collect();
         assert_eq!(injected.iter().map(|record| record.round).collect::<Vec<_>>(), [2 * first as u32]);
@@ -115,7 +115,7 @@ async fn added_messages_persist_in_later_rounds_unless_ephemeral() {
         transcript_lines(&response.transcript)[3..],
         ["user: Remember me.", "call c2 look {}", "result c2: sunny", "assistant: Done."]
     );
-    assert_eq!(ledger.transcript(), *&response.transcript);
+    assert_eq!(ledger.transcript(), response.transcript);
 }
 
 /// Sends other results than the tools gave, and an example of a call with its result.
@@ -160,7 +160,7 @@ async fn law_m1_rewritten_results_are_sent_but_not_remembered() {
         let lines = transcript_lines(&response.transcript);
         assert_eq!(lines[1..3], ["call example look {}", "result example: cloudy"]);
         assert_eq!(lines[3..5], ["call c1 look {}", "result c1: sunny"], "{memory:?}");
-        assert_eq!(ledger.transcript(), *&response.transcript, "{memory:?}");
+        assert_eq!(ledger.transcript(), response.transcript, "{memory:?}");
         let key = ConversationKey::new("c").unwrap();
         assert_eq!(transcript_lines(&remembers.transcript(&key).await.unwrap()), lines, "{memory:?}");
         if memory == Phase::Turn {

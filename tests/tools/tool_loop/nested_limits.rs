@@ -97,7 +97,7 @@ async fn law_t3_limit_of_an_advisor_ends_the_turn() {
     assert_eq!(limit_of(&run), budget());
     assert_eq!((model.calls(), given.lock().unwrap().len()), (2, 1), "its last call does not run");
     assert_valid(&run.response().transcript);
-    assert_eq!(ledger.transcript(), *&run.response().transcript);
+    assert_eq!(ledger.transcript(), run.response().transcript);
     assert_eq!(run.response().text(), "I stopped here: the budget of 10 tokens was reached.");
 }
 
@@ -134,7 +134,7 @@ async fn law_t3_last_answer_is_given_without_tools() {
         assert_eq!((model.calls(), given.lock().unwrap().len()), (requests, runs), "{limit:?}");
         assert_eq!(run.response().finish.as_written.as_deref(), None);
         assert_valid(&run.response().transcript);
-        assert_eq!(ledger.transcript(), *&run.response().transcript);
+        assert_eq!(ledger.transcript(), run.response().transcript);
         let tools: Vec<_> = model.prompts().iter().map(|prompt| prompt.tools.len()).collect();
         assert_eq!(tools, vec![1; requests], "the tools stay described");
     }

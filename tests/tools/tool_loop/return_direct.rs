@@ -71,7 +71,7 @@ async fn direct_results_are_separated_live_and_in_transcript() {
             assert_eq!(run.text(), reads, "live, {mode:?}");
             assert_eq!(run.response().text(), reads, "{mode:?}");
             assert_eq!(ledger.transcript().last().unwrap().text(), reads, "{mode:?}");
-            assert_eq!(ledger.transcript(), *&run.response().transcript);
+            assert_eq!(ledger.transcript(), run.response().transcript);
         }
     }
 }

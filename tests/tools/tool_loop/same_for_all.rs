@@ -193,7 +193,7 @@ async fn check_stream(script: &Script, setting: &Setting) {
     let history = run.outcome.as_ref().map_or_else(
         |error| error.history().unwrap().clone(),
         |response| {
-            assert_eq!(set.ledger.transcript(), *&response.transcript, "recorded is what came out");
+            assert_eq!(set.ledger.transcript(), response.transcript, "recorded is what came out");
             response.transcript.clone()
         },
     );

@@ -79,7 +79,7 @@ async fn law_t3_time_runs_out_while_the_model_answers() {
         assert_out_of_time(&run, begun);
         let lines = transcript_lines(&run.response().transcript);
         assert_eq!(lines[..2], ["user: go", "assistant: It is sun"], "{mode:?}");
-        assert_eq!(ledger.transcript(), *&run.response().transcript, "{mode:?}");
+        assert_eq!(ledger.transcript(), run.response().transcript, "{mode:?}");
     }
 }
 

@@ -46,6 +46,7 @@ impl Refusal {
     }
 
     /// Of a value of the request that this error is about.
+    #[allow(clippy::needless_pass_by_value, reason = "a function of `map_err`")]
     pub(crate) fn invalid(error: Error) -> Self {
         Self::bad_request(error.to_string())
     }

@@ -74,7 +74,7 @@ impl ReplaceText {
         Self::new_for(TextSearch::for_words(&words, case), replacements)
     }
 
-    /// Creates a policy that replaces each match of a regular expression.
+    /// Creates a policy that replaces each match of a regular expression by a text, as it is: `$1` has no meaning.
     ///
     /// The pattern has the syntax of the crate `regex`. Text that may belong to a match is held back, so matches must have
     /// a longest length: `\d{1,20}` is possible, `\d+` is not. In this length, `[0-9]` counts as one byte. `\d` counts as

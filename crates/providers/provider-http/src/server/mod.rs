@@ -68,7 +68,7 @@ const SCHEMES: [&str; 4] = ["bearer", "basic", "token", "key"];
 /// An unusable base URL, key or header is an error of kind
 /// [`Configuration`](advisor_core::ErrorKind::Configuration), by [`validate`](Self::validate) or the first call.
 /// The message shows none of them. Errors of a call are typed, see [`ErrorKind`](advisor_core::ErrorKind). If the server
-/// gave a reason, a [`ProviderError`](crate::failure::ProviderError) is the source.
+/// gave a reason, a [`ProviderError`] is the source.
 ///
 /// # Example
 /// ```

@@ -239,6 +239,7 @@ async fn is_running(
 }
 
 /// Returns the refusal of a request that needs the relay.
+#[allow(clippy::needless_pass_by_value, reason = "a function of `map_err`")]
 fn relay_failed(error: Error) -> Refusal {
     log_failure(&error);
     Refusal::no_relay()

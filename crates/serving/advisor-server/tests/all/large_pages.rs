@@ -136,6 +136,7 @@ fn pages_are_made_off_the_async_threads() {
 
 /// The only blocking thread of the runtime is taken, and the async thread answers while ten requests wait for it. Each answer
 /// has the text `wanted` then.
+#[allow(clippy::needless_pass_by_value, reason = "a closure of the caller")]
 pub(crate) fn off_the_async_threads(
     wanted: &str,
     setting: impl Future<Output = Setting>,

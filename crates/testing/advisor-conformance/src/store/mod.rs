@@ -182,7 +182,6 @@ pub async fn law_m3(store: Store) {
 }
 
 /// Creates a batch of user messages, one entry per text.
-#[must_use]
 pub fn said(turn: &str, round: u32, texts: &[&str]) -> Batch {
     let turn = TurnId::new(turn).unwrap();
     let entry = |text: &&str| NewEntry::new(turn.clone(), EntryKind::Message(Message::user(*text)));
@@ -190,7 +189,6 @@ pub fn said(turn: &str, round: u32, texts: &[&str]) -> Batch {
 }
 
 /// Creates a batch that ends a turn.
-#[must_use]
 pub fn ended(turn: &str, round: u32) -> Batch {
     let turn = TurnId::new(turn).unwrap();
     let end = EntryKind::TurnEnded(TurnEnd::Completed(FinishReason::Stop));

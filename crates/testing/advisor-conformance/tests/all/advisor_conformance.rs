@@ -554,6 +554,7 @@ fn declaring<A: StreamAdvisor>(declaration: Declaration, make: fn() -> A) -> Sub
 
 /// Fails unless this clause, by the beginning of its name, finds the fault of an advisor in these words.
 #[track_caller]
+#[allow(clippy::needless_pass_by_value, reason = "each subject is made for one clause")]
 fn finds(clause: &str, subject: Subject, words: &str) {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();

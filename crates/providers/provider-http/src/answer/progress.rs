@@ -66,9 +66,13 @@ impl<W: WireFormat> Progress<W> {
         if is_end_marker::<W>(data) {
             return self.mark_done();
         }
+        // An error may be plain text; one that begins as JSON and is cut says nothing.
+        if event.trailing && data.starts_with('{') && value(data).is_err() {
+            return;
+        }
         match self.read(AnswerEvent { name: event.event, data }) {
             Ok(_) => {}
-            // A truncated event at the end is ignored.
+            // So is any other truncated event at the end.
             Err(_) if event.trailing => {}
             Err(error) => self.fail_with(malformed_json(&error, from + event.position)),
         }

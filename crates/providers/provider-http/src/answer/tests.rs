@@ -450,7 +450,13 @@ fn events_that_say_nothing_are_passed() {
 #[test]
 fn last_event_needs_no_blank_line_if_it_is_whole() {
     let failed = Some(ErrorKind::Provider { status: Some(503) });
-    for (last, error, end) in [(STOP, None, End::Open), (DONE, None, End::Open), (ERROR, failed, End::Open)] {
+    let named = format!("event: error\n{ERROR}");
+    for (last, error, end) in [
+        (STOP, None, End::Open),
+        (DONE, None, End::Open),
+        (ERROR, failed, End::Open),
+        (&*named, failed, End::Open),
+    ] {
         let whole = [HI, last.trim_end()].concat();
         let (deltas, came, open) = outcome::<Sayings>(&whole);
         assert_eq!((came, open), (error, end), "{whole}");

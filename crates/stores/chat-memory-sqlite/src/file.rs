@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 use advisor_core::{BoxError, Error, ErrorKind};
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 
-/// The application id that marks a file of this crate (`cmsq`).
-const APPLICATION: u32 = 0x636D_7371;
+/// The application id that marks a file of this crate (`cms1`). Files with `cmsq` are of layouts before the first
+/// release.
+const APPLICATION: u32 = 0x636D_7331;
 
 /// The maximum wait for a lock that another process holds.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -204,8 +205,8 @@ pub enum OpenError {
         /// The newest version that this crate knows.
         known: u32,
     },
-    /// The file is no database, or the database of another application.
-    #[error("the file exists and is no store of conversations; choose another path")]
+    /// The file is no database, the database of another application, or one from before the first release.
+    #[error("the file exists and is no store of conversations that this program knows; choose another path")]
     NotAStore,
     /// The file is damaged: another program has written to it, or the disk has lost data.
     #[error(

@@ -39,9 +39,14 @@ async fn file_that_is_no_store_is_refused_unchanged() {
     other.tamper("CREATE TABLE notes (text)");
     let newer_other = File::new();
     newer_other.tamper("PRAGMA user_version = 7");
+    // The tables of this mark changed before the first release.
+    let unreleased = File::new();
+    unreleased.tamper(
+        "CREATE TABLE conversations (id); PRAGMA application_id = 1668117361; PRAGMA user_version = 1",
+    );
     let text = File::new();
     std::fs::write(text.path(), "a text that is no database at all".repeat(40)).unwrap();
-    for file in [other, newer_other, text] {
+    for file in [other, newer_other, unreleased, text] {
         let before = std::fs::read(file.path()).unwrap();
         let error = SqliteStore::open(file.path()).await.unwrap_err();
         assert!(matches!(error, OpenError::NotAStore), "{error:?}");

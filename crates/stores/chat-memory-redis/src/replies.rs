@@ -33,7 +33,9 @@ impl Reply {
         let mut reply = Self { word: String::new(), rest: read::<Vec<Value>>(value)?.into_iter() };
         reply.word = reply.next()?;
         match reply.word.as_str() {
-            "newer" => Err(lasting("a newer version of this crate wrote the conversation; update the crate")),
+            "unknown format" => {
+                Err(lasting("the format of the conversation is not known to this version of the crate"))
+            }
             "damaged" => Err(StoreError::Corrupt {
                 seq: None,
                 source: Some(
@@ -165,8 +167,20 @@ fn entry_id(text: &str) -> Result<Option<EntryId>> {
     }
 }
 
+/// Reads a value of a reply. No script answers with a negative number, which the driver would wrap.
 pub(crate) fn read<T: FromRedisValue>(value: Value) -> Result<T> {
+    if has_negative(&value) {
+        return Err(unexpected());
+    }
     from_redis_value(value).map_err(|_| unexpected())
+}
+
+fn has_negative(value: &Value) -> bool {
+    match value {
+        Value::Int(number) => *number < 0,
+        Value::Array(values) => values.iter().any(has_negative),
+        _ => false,
+    }
 }
 
 fn unexpected() -> StoreError {

@@ -26,7 +26,7 @@ local function conversation()
   if parts == 0 and forked == 0 then
     return nil, nil
   elseif format and format ~= FORMAT then
-    return nil, 'newer'
+    return nil, 'unknown format'
   elseif parts < 4 or listed ~= tonumber(runs) or forked ~= tonumber(forked_then) then
     return nil, 'damaged'
   end

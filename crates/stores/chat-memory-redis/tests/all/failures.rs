@@ -405,3 +405,36 @@ fn shown(error: &dyn Error) -> String {
     }
     shown
 }
+
+#[tokio::test]
+async fn negative_numbers_are_typed_errors() {
+    let Some(place) = Place::new() else { return };
+    let store = place.store().await;
+    store.append(&key("c"), Version::EMPTY, said("t", 0, &["a"])).await.unwrap();
+    let token = FencingToken(1);
+    place.run::<i64>("HSET @meta version -3").await;
+    place.run::<i64>("HSET @lease fence -3 turn x until 9000000000000000").await;
+    let turn = TurnId::new("t").unwrap();
+    let lease = store.leases().unwrap().acquire(&key("c"), &turn, Duration::from_secs(9), None, false).await;
+    let errors = [
+        ("load", store.load(&key("c"), ReadRange::All).await.map(drop)),
+        ("read", store.read(&key("c"), EntryId::BEGINNING, 9).await.map(drop)),
+        ("branches", store.branches(&key("c")).await.map(drop)),
+        ("append", store.append(&key("c"), Version(1), said("t", 1, &["b"])).await.map(drop)),
+        (
+            "fenced",
+            store.append(&key("c"), Version(1), said("t", 1, &["b"]).with_token(token)).await.map(drop),
+        ),
+        ("lease", lease.map(drop)),
+    ];
+    for (what, outcome) in errors {
+        let is_typed = matches!(
+            outcome,
+            Err(StoreError::Unavailable { .. }
+                | StoreError::OutcomeUnknown { .. }
+                | StoreError::Corrupt { .. })
+        );
+        assert!(is_typed, "{what}: {outcome:?}");
+    }
+    place.remove().await;
+}

@@ -1,6 +1,8 @@
 //! The versions of the schema, and the migration of a database to the newest one.
 
 use deadpool_postgres::{Client, Transaction};
+use tokio_postgres::Error;
+use tokio_postgres::error::SqlState;
 
 use crate::failure::before_sending;
 use crate::schema::{Schema, SetupError};
@@ -33,8 +35,8 @@ pub(crate) async fn migrate(client: &mut Client, schema: &Schema) -> Result<(), 
     }
     let missing = (1..).zip(MIGRATIONS).filter(|(version, _)| *version > found);
     for (version, sql) in missing {
-        let note = "INSERT INTO {schema}.migrations (version) VALUES ($1)";
-        transaction.batch_execute(&schema.name_in(sql)).await.map_err(before_sending)?;
+        let note = "INSERT INTO {schema}.memory_migrations (version) VALUES ($1)";
+        transaction.batch_execute(&schema.name_in(sql)).await.map_err(not_migrated)?;
         transaction.execute(&schema.name_in(note), &[&version]).await.map_err(before_sending)?;
     }
     Ok(transaction.commit().await.map_err(before_sending)?)
@@ -43,20 +45,30 @@ pub(crate) async fn migrate(client: &mut Client, schema: &Schema) -> Result<(), 
 /// Returns the version of the schema. Creates a missing schema at version 0.
 async fn version(transaction: &Transaction<'_>, schema: &Schema) -> Result<i32, SetupError> {
     let there: bool = transaction
-        .query_one("SELECT to_regclass($1::text) IS NOT NULL", &[&schema.name_in("{schema}.migrations")])
+        .query_one(
+            "SELECT to_regclass($1::text) IS NOT NULL",
+            &[&schema.name_in("{schema}.memory_migrations")],
+        )
         .await
         .and_then(|row| row.try_get(0))
         .map_err(before_sending)?;
     if !there {
         let make = "CREATE SCHEMA IF NOT EXISTS {schema}; \
-            CREATE TABLE {schema}.migrations \
+            CREATE TABLE {schema}.memory_migrations \
                 (version integer PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now())";
         transaction.batch_execute(&schema.name_in(make)).await.map_err(before_sending)?;
         return Ok(0);
     }
-    let newest = "SELECT coalesce(max(version), 0) FROM {schema}.migrations";
+    let newest = "SELECT coalesce(max(version), 0) FROM {schema}.memory_migrations";
     let row = transaction.query_one(&schema.name_in(newest), &[]).await.map_err(before_sending)?;
     Ok(row.try_get(0).map_err(before_sending)?)
+}
+
+fn not_migrated(error: Error) -> SetupError {
+    match error.code() {
+        Some(&SqlState::DUPLICATE_TABLE) => SetupError::Occupied,
+        _ => before_sending(error).into(),
+    }
 }
 
 async fn check_encoding(transaction: &Transaction<'_>) -> Result<(), SetupError> {

@@ -59,6 +59,9 @@ pub enum SetupError {
         /// The newest version that this crate knows.
         known: i32,
     },
+    /// The schema has tables of other programs, or of this crate from before its first release.
+    #[error("the schema has tables that this crate did not make; choose another schema")]
+    Occupied,
     /// The database's encoding is not UTF-8.
     #[error("the database keeps text as {found}; make one with the encoding UTF8")]
     Encoding {

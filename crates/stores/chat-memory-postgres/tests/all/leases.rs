@@ -92,3 +92,18 @@ async fn granted_fence_exceeds_every_written_fence() {
     assert!(matches!(late, Err(StoreError::Fenced)), "{late:?}");
     place.remove().await;
 }
+
+#[tokio::test]
+async fn fences_grow_even_if_the_lease_was_lost() {
+    let Some(place) = Place::new() else { return };
+    let store = place.store(1).await;
+    let leases = store.leases().unwrap();
+    let mut last = FencingToken(0);
+    for _ in 0..20 {
+        let token = leases.acquire(&key("c"), &turn(), HOUR, None, false).await.unwrap();
+        assert!(token > last, "{token:?} after {last:?}");
+        last = token;
+        place.execute("DELETE FROM {schema}.leases").await;
+    }
+    place.remove().await;
+}

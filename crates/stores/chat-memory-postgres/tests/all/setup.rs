@@ -22,7 +22,7 @@ async fn concurrent_opens_prepare_new_schema_once() {
     for store in opening.join_all().await {
         store.unwrap();
     }
-    let once = place.sql("SELECT count(*) = max(version) FROM {schema}.migrations");
+    let once = place.sql("SELECT count(*) = max(version) FROM {schema}.memory_migrations");
     assert!(place.client().await.query_one(&once, &[]).await.unwrap().get::<_, bool>(0));
     place.remove().await;
 }
@@ -52,11 +52,34 @@ async fn dropped_opening_leaves_no_waiting_connection() {
 async fn a_schema_of_a_newer_version_is_refused() {
     let Some(place) = Place::new() else { return };
     drop(place.store(1).await);
-    place.execute("INSERT INTO {schema}.migrations (version) VALUES (99)").await;
+    place.execute("INSERT INTO {schema}.memory_migrations (version) VALUES (99)").await;
     let refused = PostgresStore::from_pool(place.pool(1), &place.schema).await;
     assert!(matches!(refused, Err(SetupError::Newer { found: 99, .. })), "{refused:?}");
-    place.execute("DELETE FROM {schema}.migrations WHERE version = 99").await;
+    place.execute("DELETE FROM {schema}.memory_migrations WHERE version = 99").await;
     drop(place.store(1).await);
+    place.remove().await;
+}
+
+/// The tables of such a schema changed before the first release, without another version.
+#[tokio::test]
+async fn a_schema_with_other_tables_is_refused_unchanged() {
+    let Some(place) = Place::new() else { return };
+    place
+        .execute(
+            "CREATE SCHEMA {schema}; CREATE TABLE {schema}.conversations (id bigint); \
+             CREATE TABLE {schema}.migrations (version integer PRIMARY KEY); \
+             INSERT INTO {schema}.migrations VALUES (1)",
+        )
+        .await;
+    let refused = PostgresStore::from_pool(place.pool(1), &place.schema).await;
+    let error = refused.expect_err("its first use would fail");
+    assert!(
+        matches!(error, SetupError::Occupied) && error.to_string().contains("another schema"),
+        "{error:?}"
+    );
+    let tables = "SELECT count(*) FROM pg_tables WHERE schemaname = '{schema}'";
+    let left = place.client().await.query_one(&place.sql(tables), &[]).await.unwrap();
+    assert_eq!(left.get::<_, i64>(0), 2);
     place.remove().await;
 }
 
@@ -77,7 +100,7 @@ async fn role_with_table_rights_only_opens_prepared_schema() {
     let role = place.schema.as_str().replace("test_", "role_");
     let rights = "CREATE ROLE {role}; GRANT USAGE ON SCHEMA {schema} TO {role}; \
         GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO {role}; \
-        REVOKE INSERT, UPDATE, DELETE ON {schema}.migrations FROM {role}";
+        REVOKE INSERT, UPDATE, DELETE ON {schema}.memory_migrations FROM {role}";
     place.execute(&rights.replace("{role}", &role)).await;
     let owner = place.config.clone();
     place.config.options(format!("-c role={role}"));

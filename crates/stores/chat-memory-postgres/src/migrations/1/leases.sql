@@ -57,7 +57,8 @@ BEGIN
     END IF;
     DELETE FROM {schema}.waiting AS w
         WHERE w.tenant = p_tenant AND w.conversation = p_conversation AND (w.turn = p_turn OR w.ends_at <= moment);
-    at_fence := coalesce(greatest(held.fence, log.fence), 0) + 1;
+    -- The time, so that it grows even if the row was lost.
+    at_fence := greatest(held.fence + 1, log.fence + 1, (extract(epoch FROM moment) * 1000000)::bigint);
     UPDATE {schema}.conversations AS c SET fence = at_fence WHERE c.id = log.id;
     INSERT INTO {schema}.leases AS l VALUES (
         p_tenant, p_conversation, at_fence, p_turn, moment + p_micros * interval '1 microsecond')

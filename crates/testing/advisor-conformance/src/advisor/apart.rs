@@ -11,7 +11,7 @@ use futures::StreamExt;
 use serde_json::{Value, json};
 
 use super::memory::{FITS, Position, client};
-use super::reading::{Items, tools, within};
+use super::reading::{Items, bounded, tools, within};
 use super::script::LAST;
 use super::subject::{Clause, Subject};
 use advisor_testkit::{Answer, ScriptedModel};
@@ -107,7 +107,7 @@ impl<'a> Chat<'a> {
             let prompt = client.prompt().user(question).conversation(conversation);
             prompt.turn(format!("{conversation}-{turn}").as_str()).stream()
         });
-        futures::stream::iter(turns).flatten().boxed()
+        bounded(futures::stream::iter(turns).flatten())
     }
 
     /// Takes the next item. Returns whether there was one.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use advisor_core::{
-    ChatClient, ChatModel, ChatResponse, ErrorKind, Message, Phase, Result, Role, ToolSet, TurnId, TurnStream,
+    ChatClient, ChatModel, ChatResponse, ErrorKind, Message, Phase, Result, Role, ToolSet, TurnId,
 };
 use advisor_testkit::{TranscriptError, validate_transcript};
 use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore};
@@ -11,7 +11,7 @@ use futures::StreamExt;
 use tool_call_advisor::{ToolCallAdvisor, ToolCallStreaming};
 
 use super::inside::Inside;
-use super::reading::{read, tools, within};
+use super::reading::{Items, bounded, read, tools, within};
 use super::script::{Cut, End, LAST, Pace, Script};
 use super::subject::{Clause, Declaration, Subject};
 use super::whole::{check_chunks, said};
@@ -93,14 +93,14 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    fn turn(&self, turn: &str) -> TurnStream {
+    fn turn(&self, turn: &str) -> Items {
         let question = format!("{} This is turn {turn}.", self.subject.question);
-        self.client.prompt().user(question).conversation("talk").turn(turn).stream()
+        bounded(self.client.prompt().user(question).conversation("talk").turn(turn).stream())
     }
 
     async fn answer(&self, turn: &str, clause: Clause) -> ChatResponse {
         let (subject, position) = (self.subject, self.position);
-        let run = read(subject, self.turn(turn).boxed()).await;
+        let run = read(subject, self.turn(turn)).await;
         check_chunks(subject, &run, &format!("turn {turn} with memory {position:?}"));
         match run.end {
             Ok(response) => response,

@@ -8,7 +8,7 @@ use advisor_core::{
     AdvisorChain, ChatRequest, Chunk, ConversationKey, Message, Result, ToolDefinition, ToolSet, Turn, TurnId,
 };
 use futures::stream::BoxStream;
-use futures::{StreamExt, TryFutureExt};
+use futures::{Stream, StreamExt, TryFutureExt};
 use serde_json::{Value, json};
 use tokio::task::yield_now;
 use tool_call_advisor::FnTool;
@@ -19,6 +19,8 @@ use crate::run::Run;
 
 /// The longest wait for anything. No wait of a correct advisor is near it.
 const LIMIT: Duration = Duration::from_secs(10);
+/// More items than any answer has. One that is always ready lets no timeout be noticed.
+const MOST_ITEMS: usize = 100_000;
 /// The number of times that other tasks may run before an advisor that waits counts as idle.
 const YIELDS: usize = 64;
 
@@ -39,6 +41,11 @@ pub(super) enum Reader {
     Turn,
 }
 
+/// Returns the items of an answer, which ends without a completion after too many.
+pub(super) fn bounded(items: impl Stream<Item = Result<Chunk>> + Send + 'static) -> Items {
+    items.take(MOST_ITEMS).boxed()
+}
+
 impl Reader {
     pub(super) const ALL: [Self; 2] = [Self::Advisor, Self::Turn];
 
@@ -48,9 +55,9 @@ impl Reader {
             Self::Advisor => {
                 let chain = chain.clone();
                 let opening = async move { chain.next_stream(request).await };
-                opening.try_flatten_stream().boxed()
+                bounded(opening.try_flatten_stream())
             }
-            Self::Turn => chain.stream(request).boxed(),
+            Self::Turn => bounded(chain.stream(request)),
         }
     }
 }
@@ -58,7 +65,9 @@ impl Reader {
 /// Reads an answer to its end.
 pub(super) async fn read(subject: &Subject, items: Items) -> Run {
     let run = within(subject, Run::read(items)).await;
-    run.unwrap_or_else(|| subject.breaks(ENDS, "neither a completion nor an error"))
+    run.unwrap_or_else(|| {
+        subject.breaks(ENDS, format_args!("neither a completion nor an error in {MOST_ITEMS} items"))
+    })
 }
 
 /// Waits for a future, and fails if it takes too long.

@@ -4,7 +4,8 @@ use advisor_core::{Chunk, FinishReason, Message};
 
 use super::family::AnswerPart::{self, End, Finish, Text};
 use super::family::WireFamily;
-use super::run::{chain, next, question, read, reply, request, server, within, written};
+use super::run::{chain, next_text, question, read, reply, request, server, within, written};
+use crate::run::Run;
 use advisor_testkit::{Gate, ReplayServer};
 
 const STOP: AnswerPart = Finish(FinishReason::Stop);
@@ -35,19 +36,12 @@ pub async fn law_s2_pieces_are_shown_as_they_arrive(family: &dyn WireFamily) {
     let chain = chain(family, &server);
     let mut stream = within("the first piece", chain.next_stream(question())).await.expect("an answer");
     for (piece, gate) in pieces.into_iter().zip(gates) {
-        let shown = loop {
-            let chunk = next(&mut stream).await.expect("more chunks").expect("no error");
-            if let Some(text) = chunk.text() {
-                break text.to_owned();
-            }
-        };
-        assert_eq!(shown, piece);
+        assert_eq!(next_text(&mut stream).await, piece);
         within("the server", gate.reached()).await;
         gate.release();
     }
-    while let Some(item) = next(&mut stream).await {
-        item.expect("no error");
-    }
+    let run = within("the end of the answer", Run::read(stream)).await;
+    run.expect("law S1: an end").end.expect("no error");
 }
 
 /// Law S7: a model answers several requests at once, each with its own answer.
@@ -73,7 +67,7 @@ pub async fn law_r2_dropped_answer_closes_its_connection(family: &dyn WireFamily
     let server = server([reply(family, &parts).stall_after(first)]).await;
     let chain = chain(family, &server);
     let mut stream = within("the first piece", chain.next_stream(question())).await.expect("an answer");
-    while next(&mut stream).await.expect("a first piece").expect("no error").text().is_none() {}
+    next_text(&mut stream).await;
     drop(stream);
     within("the connection's end", server.disconnected()).await;
 }

@@ -3,9 +3,7 @@
 use std::future::Future;
 use std::time::Duration;
 
-use advisor_core::{
-    AdvisorChain, ChatClient, ChatRequest, Chunk, ChunkStream, Error, Message, MessageList, Turn, TurnId,
-};
+use advisor_core::{AdvisorChain, ChatClient, ChatRequest, ChunkStream, Message, MessageList, Turn, TurnId};
 use bytes::Bytes;
 use futures::StreamExt;
 
@@ -72,6 +70,15 @@ pub(super) async fn read(chain: &AdvisorChain, request: ChatRequest) -> Run {
     run.expect("law S1: a stream ends with a completion or an error")
 }
 
-pub(super) async fn next(stream: &mut ChunkStream) -> Option<Result<Chunk, Error>> {
-    within("the next chunk", stream.next()).await
+/// Returns the next piece of text. One limit holds for all chunks up to it.
+pub(super) async fn next_text(stream: &mut ChunkStream) -> String {
+    within("the next piece of text", async {
+        loop {
+            let chunk = stream.next().await.expect("more chunks").expect("no error");
+            if let Some(text) = chunk.text() {
+                return text.to_owned();
+            }
+        }
+    })
+    .await
 }

@@ -544,6 +544,11 @@ fn never_ends() -> impl StreamAdvisor {
     changes(|answer| answer.take_while(|item| future::ready(!is_end(item))).chain(stream::pending()))
 }
 
+/// Shows the first chunk again and again, without a pause in which a timeout could be noticed.
+fn repeats_for_ever() -> impl StreamAdvisor {
+    changes(|answer| answer.take(1).map_ok(|chunk| stream::repeat(chunk).map(Ok)).try_flatten())
+}
+
 fn wrong<A: StreamAdvisor>(make: fn() -> A) -> Subject {
     Subject::new(make)
 }
@@ -597,6 +602,8 @@ fn each_wrong_advisor_is_found() {
     finds("m1", wrong(signs_outside), "law S4: memory has the answer that was shown");
     finds("k2_k4", wrong(never_released), "law K4: the turn after a dropped one works");
     finds("s3_s4_chunks", wrong(never_ends), "law S1: an answer ends");
+    finds("s3_s4_chunks", wrong(repeats_for_ever), "law S1: an answer ends");
+    finds("k2_k4", wrong(repeats_for_ever), "law S1: an answer ends");
     finds("s2", declaring(HoldsBackBlocks, buffers), "held back, 0 are allowed");
     finds("s3_s4_chunks", wrong(asks_twice), "the model was asked 2 times");
     finds("m1", wrong(refuses_results), "the advisor works beside a memory and a tool loop");

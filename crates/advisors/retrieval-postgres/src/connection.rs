@@ -2,26 +2,16 @@
 
 use std::time::Duration;
 
-use common_advisors::retrieval::VectorError;
+use advisor_postgres::{ServerError, connection, give_back, lost_a_race};
 use deadpool_postgres::{Client, Pool};
 use futures::future::join3;
-use scopeguard::{ScopeGuard, guard};
 use tokio::time::timeout;
 use tokio_postgres::{Error, Row};
 
-use crate::failure::{ends_connection, from_pool, from_statement, lost_a_race};
 use crate::statement::Statement;
 
 /// The maximum number of attempts at a statement that loses races, such as a deadlock of a deletion and an update.
 const ATTEMPTS: u32 = 8;
-
-/// Returns a connection of the pool.
-pub(crate) async fn client(pool: &Pool, limit: Duration) -> Result<Client, VectorError> {
-    match timeout(limit, pool.get()).await {
-        Ok(client) => client.map_err(from_pool),
-        Err(_) => Err(VectorError::unavailable("no connection came free or was made in time")),
-    }
-}
 
 /// Runs a statement in a transaction with these settings, and returns its rows.
 pub(crate) async fn run(
@@ -29,10 +19,8 @@ pub(crate) async fn run(
     limit: Duration,
     settings: &str,
     statement: &Statement,
-) -> Result<Vec<Row>, VectorError> {
-    // Until its answer arrives, a connection cannot be reused. The guard closes it if it is lost, if the timeout
-    // expires, or if this future is dropped.
-    let client = guard(client(pool, limit).await?, |client| drop(Client::take(client)));
+) -> Result<Vec<Row>, ServerError> {
+    let client = connection(pool, limit).await?;
     // The server's timeout stops a statement that nobody waits for any more. Zero would mean none.
     let milliseconds = i32::try_from(limit.as_millis()).unwrap_or(i32::MAX).max(1);
     let begin = format!(
@@ -41,15 +29,12 @@ pub(crate) async fn run(
     let mut again = 1..ATTEMPTS;
     let answer = loop {
         match timeout(limit, transaction(&client, &begin, statement)).await {
-            Err(_) => return Err(VectorError::unavailable("the server did not answer in time")),
+            Err(_) => return Err(ServerError::silent()),
             Ok(Err(error)) if lost_a_race(&error) && again.next().is_some() => {}
             Ok(answer) => break answer,
         }
     };
-    if !answer.as_ref().is_err_and(ends_connection) {
-        drop(ScopeGuard::into_inner(client));
-    }
-    answer.map_err(from_statement)
+    Ok(give_back(client, answer)?)
 }
 
 /// Sends the parts of a transaction at once, so that it costs one round trip.

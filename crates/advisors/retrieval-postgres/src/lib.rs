@@ -9,7 +9,6 @@
 
 mod condition;
 mod connection;
-mod failure;
 mod migrations;
 mod rows;
 mod schema;
@@ -17,7 +16,9 @@ mod setup_error;
 mod statement;
 mod store;
 
+/// The crate of [`SetupError::Database`].
+pub use advisor_postgres;
 /// The pool crate of [`PostgresVectors::from_pool`], in the version that this crate uses.
-pub use deadpool_postgres;
+pub use advisor_postgres::deadpool_postgres;
 pub use setup_error::SetupError;
 pub use store::PostgresVectors;

@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 
 use advisor_core::Embedding;
+use advisor_postgres::ServerError;
 use common_advisors::retrieval::{Document, EmbeddedDocument, VectorError};
 use serde_json::Value;
 use tokio_postgres::Row;
-
-use crate::failure::from_statement;
 
 /// The maximum length of a tenant and an id together, in bytes. They are the key of an index, whose rows are small.
 const LONGEST_KEY: usize = 2_600;
@@ -78,13 +77,18 @@ pub(crate) fn text_of(embedding: &Embedding) -> String {
 
 /// Returns the document of a found row, with its score.
 pub(crate) fn document(row: &Row) -> Result<Document, VectorError> {
-    let body: &str = row.try_get("body").map_err(from_statement)?;
-    let score: f64 = row.try_get("score").map_err(from_statement)?;
+    let body: &str = row.try_get("body").map_err(unavailable)?;
+    let score: f64 = row.try_get("score").map_err(unavailable)?;
     // The error would quote the document.
     let document = serde_json::from_str::<Document>(body);
     let mut document = document.map_err(|_| VectorError::unavailable("a stored document cannot be read"))?;
     document.score = Some(score.clamp(-1.0, 1.0) as f32);
     Ok(document)
+}
+
+/// Converts an error of the server.
+pub(crate) fn unavailable(error: impl Into<ServerError>) -> VectorError {
+    VectorError::unavailable(error.into().source)
 }
 
 /// Writes a text without U+0000, which the server refuses. Different texts stay different.

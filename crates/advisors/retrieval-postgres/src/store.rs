@@ -5,20 +5,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use advisor_core::{Embedding, async_trait};
+use advisor_postgres::{Schema, ServerError, TIMEOUT, connection, give_back, pool};
 use common_advisors::retrieval::{Document, EmbeddedDocument, Filter, VectorError, VectorStore};
-use deadpool_postgres::{Client, Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
-use scopeguard::{ScopeGuard, guard};
+use deadpool_postgres::{Client, Pool};
 use tokio::time::timeout;
-use tokio_postgres::config::SslMode;
-use tokio_postgres::{Config, Error, NoTls, Row};
+use tokio_postgres::{Error, Row};
 
 use crate::SetupError;
 use crate::condition::where_filter;
-use crate::connection::{client, run};
-use crate::failure::{from_pool, from_statement};
-use crate::migrations::migrate;
-use crate::rows::{Columns, document, text_of, without_nul};
-use crate::schema::{Names, check_name};
+use crate::connection::run;
+use crate::migrations::prepare;
+use crate::rows::{Columns, document, text_of, unavailable, without_nul};
+use crate::schema::Names;
+use crate::setup_error::refused;
 use crate::statement::Statement;
 
 /// A vector store in a PostgreSQL database with the extension `vector`. Clones share the connection pool.
@@ -70,12 +69,6 @@ pub struct PostgresVectors {
     candidates: u16,
 }
 
-/// The maximum size of the pool that `connect` creates.
-const CONNECTIONS: usize = 16;
-
-/// The default timeout of getting a connection and of getting an answer, each.
-const TIMEOUT: Duration = Duration::from_secs(30);
-
 /// The maximum number of dimensions that the extension stores.
 const MOST_DIMENSIONS: usize = 16_000;
 
@@ -89,21 +82,7 @@ impl PostgresVectors {
     /// # Errors
     /// [`SetupError`]; its text never contains the password.
     pub async fn connect(address: &str, dimensions: usize) -> Result<Self, SetupError> {
-        // The parser's error may quote the address, so it is dropped.
-        let mut config: Config = address.parse().map_err(|_| SetupError::Address)?;
-        if config.get_ssl_mode() == SslMode::Require {
-            return Err(SetupError::NeedsTls);
-        }
-        if config.get_connect_timeout().is_none() {
-            config.connect_timeout(TIMEOUT);
-        }
-        let fast = ManagerConfig { recycling_method: RecyclingMethod::Fast };
-        let pool = Pool::builder(Manager::from_config(config, NoTls, fast))
-            .max_size(CONNECTIONS)
-            .runtime(Runtime::Tokio1)
-            .build()
-            .map_err(VectorError::unavailable)?;
-        Self::from_pool(pool, "advisor_vectors", dimensions).await
+        Self::from_pool(pool(address)?, "advisor_vectors", dimensions).await
     }
 
     /// Takes connections from the caller's pool, and prepares the schema of this name in their database. Stores in
@@ -115,11 +94,10 @@ impl PostgresVectors {
     /// transaction mode.
     ///
     /// # Errors
-    /// [`SetupError::SchemaName`] unless the name has 1 to 63 characters of `a-z`, `0-9` and `_`, and starts neither with
-    /// a digit nor with `pg_`. [`SetupError::NoExtension`] and [`SetupError::OldExtension`] if the database does not have pgvector from 0.8 on.
-    /// [`SetupError::Dimensions`] if the schema has documents of other dimensions. [`SetupError::Newer`] if a newer
-    /// version of this crate prepared the schema. [`SetupError::Store`] if the server cannot be reached or does not
-    /// answer within 30 seconds.
+    /// [`SetupError::NoExtension`] and [`SetupError::OldExtension`] if the database does not have pgvector from 0.8 on.
+    /// [`SetupError::Dimensions`] if the schema has documents of other dimensions. [`SetupError::Database`] for the name of
+    /// a schema that [is not allowed](Schema::new), for a schema of a newer version or with other tables, and for a server
+    /// that cannot be reached or does not answer within 30 seconds.
     ///
     /// # Example
     /// ```no_run
@@ -137,23 +115,14 @@ impl PostgresVectors {
     /// # Ok(()) }
     /// ```
     pub async fn from_pool(pool: Pool, schema: &str, dimensions: usize) -> Result<Self, SetupError> {
-        check_name(schema)?;
+        let schema = Schema::new(schema)?;
         if !(1..=MOST_DIMENSIONS).contains(&dimensions) {
             return Err(SetupError::Unstorable { found: dimensions });
         }
         // The server may accept the connection and stay silent, or another client may hold the lock of the
         // migrations.
-        let prepared = async {
-            let client = pool.get().await.map_err(from_pool)?;
-            // A connection that waits for the lock cannot be reused.
-            let mut client = guard(client, |client| drop(Client::take(client)));
-            let names = migrate(&mut client, schema, dimensions).await?;
-            drop(ScopeGuard::into_inner(client));
-            Ok::<_, SetupError>(names)
-        };
-        let names = timeout(TIMEOUT, prepared)
-            .await
-            .map_err(|_| VectorError::unavailable("the server did not answer in time"))??;
+        let prepared = timeout(TIMEOUT, prepare(&pool, schema, dimensions)).await;
+        let names = prepared.map_err(|_| refused(ServerError::silent()))??;
         let names = Arc::new(names);
         Ok(Self { pool, names, dimensions, timeout: TIMEOUT, candidates: 40 })
     }
@@ -204,17 +173,15 @@ impl PostgresVectors {
     /// A dropped future closes its connection. The server may still create the index.
     ///
     /// # Errors
-    /// [`SetupError::TooManyForIndex`] for more than 2,000 dimensions, and [`SetupError::Store`] for errors of the
+    /// [`SetupError::TooManyForIndex`] for more than 2,000 dimensions, and [`SetupError::Database`] for errors of the
     /// server.
     pub async fn create_index(&self) -> Result<(), SetupError> {
         if self.dimensions > MOST_INDEXED {
             return Err(SetupError::TooManyForIndex { found: self.dimensions });
         }
-        let client = client(&self.pool, self.timeout).await?;
-        let mut client = guard(client, |client| drop(Client::take(client)));
-        self.create_in(&mut client).await.map_err(from_statement)?;
-        drop(ScopeGuard::into_inner(client));
-        Ok(())
+        let mut client = connection(&self.pool, self.timeout).await.map_err(refused)?;
+        let created = self.create_in(&mut client).await;
+        give_back(client, created).map_err(refused)
     }
 
     async fn create_in(&self, client: &mut Client) -> Result<(), Error> {
@@ -222,7 +189,10 @@ impl PostgresVectors {
         transaction.batch_execute("SET LOCAL statement_timeout = 0").await?;
         // Of several that find no index, one creates it, and the others wait and find it.
         transaction
-            .execute("SELECT pg_advisory_xact_lock($1, hashtext($2))", &[&INDEX_LOCK, &self.names.schema])
+            .execute(
+                "SELECT pg_advisory_xact_lock($1, hashtext($2))",
+                &[&INDEX_LOCK, &self.names.schema.name()],
+            )
             .await?;
         transaction.batch_execute(&self.names.in_sql(CREATE)).await?;
         transaction.batch_execute(&self.names.in_sql(ANALYZE)).await?;
@@ -313,7 +283,7 @@ impl VectorStore for PostgresVectors {
         let places = [("{filter}", where_filter(filter, &mut statement))];
         let rows = self.run("", DELETE, &places, statement).await?;
         let number = rows.first().map_or(Ok(0), |row| row.try_get::<_, i64>("number"));
-        Ok(usize::try_from(number.map_err(from_statement)?).unwrap_or(usize::MAX))
+        Ok(usize::try_from(number.map_err(unavailable)?).unwrap_or(usize::MAX))
     }
 }
 
@@ -346,7 +316,7 @@ impl PostgresVectors {
     ) -> Result<Vec<Row>, VectorError> {
         let names = self.names.in_sql(sql);
         statement.sql = places.iter().fold(names, |sql, (name, place)| sql.replace(name, place));
-        run(&self.pool, self.timeout, settings, &statement).await
+        run(&self.pool, self.timeout, settings, &statement).await.map_err(unavailable)
     }
 
     fn check(&self, embedding: &Embedding) -> Result<(), VectorError> {
@@ -360,7 +330,7 @@ impl fmt::Debug for PostgresVectors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let connections = self.pool.status().size;
         f.debug_struct("PostgresVectors")
-            .field("schema", &self.names.schema)
+            .field("schema", &self.names.schema.name())
             .field("dimensions", &self.dimensions)
             .field("connections", &connections)
             .finish_non_exhaustive()
@@ -381,7 +351,7 @@ mod tests {
         let opened = timeout(Duration::from_secs(600), PostgresVectors::connect(&address, 3)).await;
         let error = opened.expect("a bound").expect_err("no server");
         assert!(
-            matches!(&error, SetupError::Store(_)) && !format!("{error:?}").contains("canary"),
+            matches!(&error, SetupError::Database(_)) && !format!("{error:?}").contains("canary"),
             "{error:?}"
         );
     }

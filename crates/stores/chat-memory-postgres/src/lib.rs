@@ -3,13 +3,11 @@
 #![doc = include_str!("../README.md")]
 
 mod failure;
-mod migrations;
 mod opening;
 mod rows;
-mod schema;
 mod store;
 
+pub use advisor_postgres::SetupError;
 /// The pool crate of [`PostgresStore::from_pool`], in the version that this crate uses.
-pub use deadpool_postgres;
-pub use schema::SetupError;
+pub use advisor_postgres::deadpool_postgres;
 pub use store::PostgresStore;

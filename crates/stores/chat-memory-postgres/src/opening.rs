@@ -1,24 +1,20 @@
-//! Opening a store: the pool, the name of its schema, and why it cannot be opened (`SetupError`).
+//! Opening a store: its pool, and the migrations of its schema.
 
 use std::time::Duration;
 
-use conversation_store::StoreError;
-use deadpool_postgres::{Client, Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
-use scopeguard::{ScopeGuard, guard};
+use advisor_postgres::{Preparation, Schema, ServerError, SetupError, TIMEOUT, pool};
+use deadpool_postgres::Pool;
 use tokio::time::timeout;
-use tokio_postgres::config::SslMode;
-use tokio_postgres::{Config, NoTls};
 
 use crate::PostgresStore;
-use crate::failure::{from_pool, lasting};
-use crate::migrations::migrate;
-use crate::schema::{Schema, SetupError};
 
-/// The maximum size of the pool that `connect` creates.
-const CONNECTIONS: usize = 16;
-
-/// The default timeout of getting a connection and of getting an answer, each.
-const TIMEOUT: Duration = Duration::from_secs(30);
+/// The n-th migration leads to version n. A released migration never changes; a new one follows it.
+const MIGRATIONS: &[&str] = &[concat!(
+    include_str!("migrations/1/tables.sql"),
+    include_str!("migrations/1/leases.sql"),
+    include_str!("migrations/1/loads.sql"),
+    include_str!("migrations/1/appends.sql"),
+)];
 
 impl PostgresStore {
     /// Connects to the database at this address, such as `postgres://user:password@host:5432/database`, and
@@ -30,21 +26,7 @@ impl PostgresStore {
     /// # Errors
     /// [`SetupError`]; its text never contains the password.
     pub async fn connect(address: &str) -> Result<Self, SetupError> {
-        // The parser's error may quote the address, so it is dropped.
-        let mut config: Config = address.parse().map_err(|_| SetupError::Address)?;
-        if config.get_ssl_mode() == SslMode::Require {
-            return Err(SetupError::NeedsTls);
-        }
-        if config.get_connect_timeout().is_none() {
-            config.connect_timeout(TIMEOUT);
-        }
-        let fast = ManagerConfig { recycling_method: RecyclingMethod::Fast };
-        let pool = Pool::builder(Manager::from_config(config, NoTls, fast))
-            .max_size(CONNECTIONS)
-            .runtime(Runtime::Tokio1)
-            .build()
-            .map_err(lasting)?;
-        Self::from_pool(pool, "advisor_memory").await
+        Self::from_pool(pool(address)?, "advisor_memory").await
     }
 
     /// Takes connections from the caller's pool, and prepares the schema of this name in their database. Stores in
@@ -61,8 +43,8 @@ impl PostgresStore {
     /// # Errors
     /// [`SetupError::SchemaName`] unless the name has 1 to 63 characters of `a-z`, `0-9` and `_`, and begins neither with
     /// a digit nor with `pg_`, which the server reserves.
-    /// [`SetupError::Newer`] if a newer version of this crate prepared the schema. [`SetupError::Store`] if the
-    /// server cannot be reached or does not answer within 30 seconds.
+    /// [`SetupError::Newer`] if a newer version of this crate prepared the schema. [`SetupError::Occupied`] if it has other
+    /// tables. [`SetupError::Server`] if the server cannot be reached or does not answer within 30 seconds.
     ///
     /// # Example
     /// ```no_run
@@ -84,16 +66,11 @@ impl PostgresStore {
         // The server may accept the connection and stay silent, or another client may hold the lock of the
         // migrations.
         let prepared = async {
-            let client = pool.get().await.map_err(from_pool)?;
-            // A connection that waits for the lock cannot be reused.
-            let mut client = guard(client, |client| drop(Client::take(client)));
-            migrate(&mut client, &schema).await?;
-            drop(ScopeGuard::into_inner(client));
-            Ok::<_, SetupError>(())
+            let preparation = Preparation::begin(&pool, &schema).await?;
+            preparation.migrate("memory_migrations", MIGRATIONS).await?;
+            preparation.commit().await
         };
-        timeout(TIMEOUT, prepared)
-            .await
-            .map_err(|_| StoreError::unavailable("the server did not answer in time"))??;
+        timeout(TIMEOUT, prepared).await.map_err(|_| ServerError::silent())??;
         Ok(Self { pool, schema, timeout: TIMEOUT })
     }
 
@@ -118,7 +95,7 @@ mod tests {
         let opened = timeout(Duration::from_secs(600), PostgresStore::connect(&address)).await;
         let error = opened.expect("a bound").expect_err("no server");
         assert!(
-            matches!(&error, SetupError::Store(_)) && !format!("{error:?}").contains("canary"),
+            matches!(&error, SetupError::Server(_)) && !format!("{error:?}").contains("canary"),
             "{error:?}"
         );
     }

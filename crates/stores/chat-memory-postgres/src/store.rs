@@ -4,21 +4,18 @@ use std::fmt;
 use std::time::Duration;
 
 use advisor_core::{ConversationKey, TurnId, async_trait};
+use advisor_postgres::{Schema, ServerError, connection, give_back, lost_a_race};
 use conversation_store::{
     Batch, ConversationStore, Entry, EntryId, FencingToken, Leases, ListOrder, Page, ReadRange, Result,
     Snapshot, StoreError, Version,
 };
-use deadpool_postgres::{Client, Pool};
-use scopeguard::{ScopeGuard, guard};
+use deadpool_postgres::Pool;
 use tokio::time::timeout;
+use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{Error, Row};
 
-use crate::failure::{
-    before_sending, ends_connection, from_pool, from_reading, from_statement, lasting, lost_a_race,
-};
+use crate::failure::{before_sending, from_reading, from_statement, lasting};
 use crate::rows::{Columns, column, number, outcome, range, snapshot, tips};
-use crate::schema::Schema;
 
 /// A store of conversations in a PostgreSQL database. Clones share the connection pool.
 ///
@@ -248,59 +245,21 @@ impl PostgresStore {
 
     /// Runs a statement, in which `{schema}` stands for the schema's name, and returns its rows.
     pub(crate) async fn run(&self, statement: &str, parameters: &Parameters<'_>) -> Result<Vec<Row>> {
-        // Until its answer arrives, a connection cannot be reused. The guard closes it if it is lost, if the
-        // timeout expires, or if this future is dropped.
-        let client = guard(self.client().await?, |client| drop(Client::take(client)));
-        let answer = self.answer(&client, statement, parameters).await;
-        if !matches!(answer, Err(Lost { connection: true, .. })) {
-            drop(ScopeGuard::into_inner(client));
-        }
-        answer.map_err(|lost| lost.error)
-    }
-
-    async fn answer(
-        &self,
-        client: &Client,
-        statement: &str,
-        parameters: &Parameters<'_>,
-    ) -> Result<Vec<Row>, Lost> {
+        let client = connection(&self.pool, self.timeout).await.map_err(before_sending)?;
         let statement = self.schema.name_in(statement);
         let prepared = timeout(self.timeout, client.prepare_cached(&statement)).await;
-        let prepared = prepared.map_err(|_| Lost::hung(StoreError::unavailable))?;
-        let prepared = prepared.map_err(|error| Lost::to(error, before_sending))?;
+        let prepared = match prepared.map_err(|_| before_sending(ServerError::silent()))? {
+            Err(error) => return give_back(client, Err(error)).map_err(before_sending),
+            Ok(prepared) => prepared,
+        };
         let mut again = 1..ATTEMPTS;
         loop {
             let answer = timeout(self.timeout, client.query(&prepared, parameters)).await;
-            match answer.map_err(|_| Lost::hung(StoreError::outcome_unknown))? {
+            match answer.map_err(|_| StoreError::outcome_unknown(ServerError::silent().source))? {
                 Err(error) if lost_a_race(&error) && again.next().is_some() => {}
-                answer => return answer.map_err(|error| Lost::to(error, from_statement)),
+                answer => return give_back(client, answer).map_err(from_statement),
             }
         }
-    }
-
-    async fn client(&self) -> Result<Client> {
-        match timeout(self.timeout, self.pool.get()).await {
-            Ok(client) => client.map_err(from_pool),
-            Err(_) => Err(StoreError::unavailable("no connection came free or was made in time")),
-        }
-    }
-}
-
-/// A missing answer.
-struct Lost {
-    error: StoreError,
-    /// Whether the connection is lost as well.
-    connection: bool,
-}
-
-impl Lost {
-    fn hung(error: impl FnOnce(&'static str) -> StoreError) -> Self {
-        Self { error: error("the server did not answer in time"), connection: true }
-    }
-
-    fn to(error: Error, meaning: impl FnOnce(Error) -> StoreError) -> Self {
-        let connection = ends_connection(&error);
-        Self { error: meaning(error), connection }
     }
 }
 

@@ -4,6 +4,7 @@ use std::error::Error;
 use std::time::Duration;
 
 use common_advisors::retrieval::{Filter, VectorStore};
+use retrieval_postgres::advisor_postgres::SetupError as Cause;
 use retrieval_postgres::{PostgresVectors, SetupError};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -117,7 +118,10 @@ async fn schema_of_newer_version_is_refused() {
     drop(place.store(1).await);
     place.execute("INSERT INTO {schema}.vector_migrations (version) VALUES (99)").await;
     let refused = opened(&place, 3).await;
-    assert!(matches!(refused, Err(SetupError::Newer { found: 99, known: 1 })), "{refused:?}");
+    assert!(
+        matches!(refused, Err(SetupError::Database(Cause::Newer { found: 99, known: 1 }))),
+        "{refused:?}"
+    );
     place.remove().await;
 }
 
@@ -161,13 +165,13 @@ async fn role_with_table_rights_only_opens_prepared_schema() {
 #[tokio::test]
 async fn unusable_addresses_are_refused_without_being_quoted() {
     let address = PostgresVectors::connect("postgres://u@localhost/d?hunter2=1", 3).await.unwrap_err();
-    assert!(matches!(address, SetupError::Address), "{address:?}");
+    assert!(matches!(address, SetupError::Database(Cause::Address)), "{address:?}");
     let tls = PostgresVectors::connect("postgres://u:hunter2@localhost/d?sslmode=require", 3).await;
     let tls = tls.unwrap_err();
-    assert!(matches!(tls, SetupError::NeedsTls), "{tls:?}");
+    assert!(matches!(tls, SetupError::Database(Cause::NeedsTls)), "{tls:?}");
     // Nobody listens on port 1.
     let nobody = PostgresVectors::connect("postgres://u:hunter2@127.0.0.1:1/d", 3).await.unwrap_err();
-    assert!(matches!(nobody, SetupError::Store(_)), "{nobody:?}");
+    assert!(matches!(nobody, SetupError::Database(Cause::Server(_))), "{nobody:?}");
     for error in [address, tls, nobody] {
         assert_quiet(&error);
     }

@@ -124,7 +124,7 @@ async fn unusable_addresses_are_refused_without_being_quoted() {
     assert!(matches!(tls, SetupError::NeedsTls), "{tls:?}");
     // Nobody listens on port 1.
     let nobody = PostgresStore::connect("postgres://u:hunter2@127.0.0.1:1/d").await.unwrap_err();
-    assert!(matches!(nobody, SetupError::Store(_)), "{nobody:?}");
+    assert!(matches!(nobody, SetupError::Server(_)), "{nobody:?}");
     for error in [address, tls, nobody] {
         assert_quiet(&error);
     }

@@ -46,8 +46,11 @@ fn text(blocks: &[Block]) -> String {
     blocks.iter().filter_map(|block| block.content().text_of(BlockKind::Reasoning)).collect()
 }
 
-/// Joins the pieces of reasoning details into whole details. A piece belongs to the one before it if both have the same
-/// type and index, and no different ids.
+/// The most reasoning details whose pieces may alternate.
+const BESIDE_EACH_OTHER: usize = 64;
+
+/// Joins the pieces of reasoning details into whole details. A piece belongs to the last one that has the same type and
+/// index, and no different id.
 fn details(blocks: &[Block], form: &ChatForm) -> Vec<Value> {
     let data = blocks.iter().flat_map(|block| form.own_data(block));
     let pieces = data.filter_map(|data| data.value.get(REASONING_DETAILS)?.as_array()).flatten();
@@ -57,7 +60,8 @@ fn details(blocks: &[Block], form: &ChatForm) -> Vec<Value> {
             let is_other = id_of(whole).zip(id_of(piece)).is_some_and(|(whole, piece)| whole != piece);
             ["type", "index"].iter().all(|key| whole.get(*key) == piece.get(*key)) && !is_other
         };
-        match wholes.last_mut().filter(continues) {
+        // Details that stream beside each other are few, and the pieces may be many.
+        match wholes.iter_mut().rev().take(BESIDE_EACH_OTHER).find(continues) {
             Some(whole) => extend(whole, piece),
             None => wholes.push(piece.clone()),
         }

@@ -566,11 +566,11 @@ fn reasoning_details_go_back_as_wholes() {
     let piece = |detail: Value| ProviderData::new(FORMAT, json!({"reasoning_details": [detail]}));
     let data = vec![
         piece(json!({"type": "reasoning.text", "text": "a", "format": "f", "index": 0, "signature": null})),
+        piece(json!({"type": "reasoning.text", "text": "c", "index": 1})),
         piece(json!({"type": "reasoning.text", "text": "b", "format": null, "index": 0})),
         ProviderData::new("other", json!({"reasoning_details": [{"type": "x"}]})),
         piece(json!({"type": "reasoning.text", "text": "", "index": 0, "signature": "s"})),
         piece(json!({"type": "reasoning.text", "text": "", "index": 0, "signature": ""})),
-        piece(json!({"type": "reasoning.text", "text": "c", "index": 1})),
         piece(json!({"type": "reasoning.encrypted", "data": "x", "index": 1, "id": "i"})),
         piece(json!({"type": "reasoning.encrypted", "data": "y", "index": 1, "id": "j"})),
         piece(json!({"type": "reasoning.summary", "summary": "d"})),

@@ -3,7 +3,8 @@
 //! **Blocks.** Each content part of a message is one block, and so are each item of reasoning and each call. They are
 //! numbered here, because the server's indexes and ids are not reliable ([`Items`]).
 //!
-//! **Order.** Blocks stand in the order in which they begin, and items go back in that order.
+//! **Order.** Blocks stand in the order in which they begin, items go back in that of the answer. An item whose place
+//! among the blocks may be another one has its index in its data.
 //!
 //! **Gaps.** The end of a part, the end of its item and the snapshot at the end of the answer repeat the whole content.
 //! Content of which no piece has streamed is taken from the first of them (Q59).
@@ -25,9 +26,9 @@ use advisor_core::{Delta, DeltaKind, FinishReason, ProviderData, Text, ToolCallD
 use provider_http::answer::{AnswerEvent, Framing, Meaning, WireFormat};
 use provider_http::failure::Report;
 use provider_http::json::{read, value};
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::wire::{Event, Item, ItemKind, Response};
+use super::wire::{Event, Item, ItemKind, OUTPUT_INDEX, Response};
 use crate::answer::error_of;
 use crate::audio::Audio;
 use finish::finish_of;
@@ -240,7 +241,8 @@ impl Responses {
         {
             (open.has_name, self.has_calls) = (true, true);
             let id = item.call_id.text().unwrap_or_default();
-            let start = ToolCallDelta::start(open.number, Text::from(id), Text::from(name));
+            let mut start = ToolCallDelta::start(open.number, Text::from(id), Text::from(name));
+            start.provider_data = self.open(at);
             deltas.push_back(Delta::tool_call(start));
         }
     }
@@ -259,7 +261,8 @@ impl Responses {
     fn lacks_content(&mut self, at: usize, item: &Item<'_>) -> bool {
         let Some(open) = self.items.at(at).filter(|open| !open.ended) else { return false };
         match item.kind() {
-            ItemKind::Image => item.result.is_empty(),
+            // One that failed has none anywhere.
+            ItemKind::Image => item.result.is_empty() && !item.status.is("failed"),
             ItemKind::Message => {
                 let has_begun = open.parts.iter().any(|part| !part.is_empty());
                 !has_begun && item.content.iter().all(|part| part.said().is_none())
@@ -267,6 +270,29 @@ impl Responses {
             ItemKind::FunctionCall => !open.has_arguments && item.arguments.is_empty(),
             ItemKind::Reasoning | ItemKind::Other => false,
         }
+    }
+
+    /// Notes that this part of a message opens if it is still empty.
+    fn open_part(&mut self, at: usize, place: PartPosition) -> Converted {
+        if self.items.part(at, place)?.is_some_and(|part| part.is_empty()) {
+            self.open(at);
+        }
+        Ok(())
+    }
+
+    /// Notes that a block of the item opens. If the block may be out of its place, the index of the item goes back with
+    /// the parts of a message, and is returned for a call.
+    fn open(&mut self, at: usize) -> Option<ProviderData> {
+        let index = self.items.open(at)?;
+        let item = self.items.at(at)?;
+        let data = ProviderData::new(self.format.clone(), json!({ OUTPUT_INDEX: index }));
+        match item.kind {
+            ItemKind::Message => item.add_data(data),
+            ItemKind::FunctionCall => return Some(data),
+            // Their JSON has it.
+            ItemKind::Reasoning | ItemKind::Image | ItemKind::Other => {}
+        }
+        None
     }
 
     /// Converts the parts of the final snapshot that the stream lacks.

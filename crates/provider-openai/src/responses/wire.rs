@@ -15,6 +15,9 @@ use crate::wire::TokenCounts;
 
 /// The format name of provider data from the Responses API. Data of a particular server has its host behind it.
 pub(crate) const FORMAT: &str = "openai-responses";
+/// The name under which the data of an item have its index in the answer. It is removed before they go back.
+pub(super) const OUTPUT_INDEX: &str = "output_index";
+
 /// One event of a stream.
 #[derive(Default)]
 pub(super) struct Event<'a> {

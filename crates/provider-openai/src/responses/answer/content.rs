@@ -17,6 +17,7 @@ impl Responses {
     ) -> Converted {
         let Some(text) = event.delta.text() else { return Ok(()) };
         let at = self.items.of(Identity::from_event(event), ItemKind::Message)?;
+        self.open_part(at, PartPosition::from_content(event))?;
         if let Some(part) =
             self.items.part(at, PartPosition::from_content(event))?.filter(|part| !part.has_ended())
         {
@@ -34,6 +35,9 @@ impl Responses {
         deltas: &mut Deltas,
     ) -> Converted {
         let at = self.items.of(Identity::from_event(event), ItemKind::Message)?;
+        if !whole.is_empty() {
+            self.open_part(at, PartPosition::from_content(event))?;
+        }
         if let Some(part) = self.items.part(at, PartPosition::from_content(event))? {
             part.end(whole.text().map(|whole| kind(whole.into())), deltas);
         }
@@ -86,6 +90,7 @@ impl Responses {
         }
         let others = item.parts.iter_mut().filter(|part| part.place != place);
         others.for_each(|part| part.stage = PartStage::Ended);
+        self.open(at);
         let Some(part) = self.items.part(at, place)?.filter(|part| !part.has_ended()) else { return Ok(()) };
         let begins = part.stage == PartStage::Empty;
         let text = if begins && self.has_reasoned { Text::from(format!("\n\n{text}")) } else { text.into() };
@@ -97,9 +102,11 @@ impl Responses {
     pub(super) fn arguments(&mut self, event: &Event<'_>, deltas: &mut Deltas) -> Converted {
         let Some(text) = event.delta.text() else { return Ok(()) };
         let at = self.items.of(Identity::from_event(event), ItemKind::FunctionCall)?;
+        let place = self.open(at);
         if let Some(item) = self.items.at(at).filter(|item| !item.ended) {
             item.has_arguments = true;
-            let fragment = ToolCallDelta::arguments(item.number, Text::from(text));
+            let mut fragment = ToolCallDelta::arguments(item.number, Text::from(text));
+            fragment.provider_data = place;
             deltas.push_back(Delta::tool_call(fragment));
         }
         Ok(())
@@ -108,8 +115,10 @@ impl Responses {
     /// Converts whole arguments. The call ends with its item, which has its name if nothing else had.
     pub(super) fn end_arguments(&mut self, event: &Event<'_>, deltas: &mut Deltas) -> Converted {
         let at = self.items.of(Identity::from_event(event), ItemKind::FunctionCall)?;
+        let place = self.open(at);
         let Some(item) = self.items.at(at).filter(|item| !item.ended) else { return Ok(()) };
         let mut fragment = ToolCallDelta::default();
+        fragment.provider_data = place;
         if let Some(name) = event.name.text().filter(|_| !item.has_name) {
             fragment.name = Some(name.into());
             (item.has_name, self.has_calls) = (true, true);
@@ -135,6 +144,9 @@ impl Responses {
     pub(super) fn end_part(&mut self, event: &Event<'_>, deltas: &mut Deltas) -> Converted {
         let Some(part) = event.part.as_deref().filter(|part| part.is_of_message()) else { return Ok(()) };
         let at = self.items.of(Identity::from_event(event), ItemKind::Message)?;
+        if part.said().is_some() {
+            self.open_part(at, PartPosition::from_content(event))?;
+        }
         if let Some(open) = self.items.part(at, PartPosition::from_content(event))? {
             open.end(part.whole(), deltas);
             open.cite(part.annotations, deltas);

@@ -1,5 +1,6 @@
 //! The output items of an answer, and which item an event belongs to.
 
+use std::mem;
 use std::sync::Arc;
 
 use advisor_core::{ProviderData, Text};
@@ -41,10 +42,16 @@ pub(super) struct OpenItem {
     /// end.
     pub(super) has_name: bool,
     pub(super) has_arguments: bool,
+    /// Whether something of it was emitted.
+    opened: bool,
+    /// Its index, if its place among the blocks may not be its place in the answer.
+    pub(super) misplaced: Option<i64>,
     /// Whether it was converted to its end.
     pub(super) ended: bool,
-    /// The fields that go back with each part of a message, once they are known.
-    data: Option<Arc<ProviderData>>,
+    /// Whether the fields that go back with it are known.
+    has_fields: bool,
+    /// The data that goes back with each part of a message.
+    data: Vec<Arc<ProviderData>>,
     pub(super) parts: Vec<OpenPart>,
 }
 
@@ -136,18 +143,37 @@ impl Items {
             announced: false,
             has_name: false,
             has_arguments: false,
+            opened: false,
+            misplaced: None,
             ended: false,
-            data: None,
+            has_fields: false,
+            data: Vec::new(),
             parts: Vec::new(),
         };
         self.items.push(item);
         Ok(self.items.len() - 1)
     }
 
+    /// Notes that a block of the item opens. Returns the index of the item once, and only if the block may be out of its
+    /// place: blocks of items before it may still open, or one behind it has begun.
+    pub(super) fn open(&mut self, at: usize) -> Option<i64> {
+        let item = self.items.get_mut(at)?;
+        let is_first = !mem::replace(&mut item.opened, true);
+        // A message has a block for each part, any other item has one.
+        let opens = is_first || (item.kind == ItemKind::Message && item.misplaced.is_none());
+        let index = item.index.filter(|_| opens)?;
+        let before = self.items.iter().filter(|other| other.index.is_some_and(|other| other < index));
+        let have_opened = before.filter(|other| other.has_all_blocks()).count();
+        let is_early = is_first && usize::try_from(index).is_ok_and(|index| have_opened < index);
+        let is_late = self.items.iter().any(|other| other.index > Some(index) && other.opened);
+        let misplaced = Some(index).filter(|_| is_early || is_late);
+        self.items.get_mut(at)?.misplaced = misplaced;
+        misplaced
+    }
+
     /// Checks whether a message has begun.
     pub(super) fn has_message(&self) -> bool {
-        let has_begun = |item: &OpenItem| item.parts.iter().any(|part| !part.is_empty());
-        self.items.iter().any(|item| item.kind == ItemKind::Message && has_begun(item))
+        self.items.iter().any(|item| item.kind == ItemKind::Message && item.opened)
     }
 
     /// Returns the part at this place of an item; adds it if it is new.
@@ -187,9 +213,9 @@ impl Items {
     pub(super) fn set_fields(&mut self, item: usize, data: Option<ProviderData>, bytes: usize) -> Converted {
         let Some(data) = data else { return Ok(()) };
         self.keep(bytes)?;
-        if let Some(item) = self.items.get_mut(item).filter(|item| item.data.is_none()) {
-            let data = item.data.insert(Arc::new(data));
-            item.parts.iter_mut().for_each(|part| part.data = Some(Arc::clone(data)));
+        if let Some(item) = self.items.get_mut(item).filter(|item| !item.has_fields) {
+            item.has_fields = true;
+            item.add_data(data);
         }
         Ok(())
     }
@@ -241,6 +267,18 @@ impl Items {
 }
 
 impl OpenItem {
+    /// Checks whether all its blocks have opened.
+    fn has_all_blocks(&self) -> bool {
+        self.ended || (self.opened && self.kind != ItemKind::Message)
+    }
+
+    /// Adds data that go back with each part.
+    pub(super) fn add_data(&mut self, data: ProviderData) {
+        let data = Arc::new(data);
+        self.parts.iter_mut().for_each(|part| part.data.push(Arc::clone(&data)));
+        self.data.push(data);
+    }
+
     fn has_index(&self, identity: Identity<'_>) -> bool {
         identity.index.is_some() && self.index == identity.index
     }

@@ -19,7 +19,7 @@ pub(super) struct OpenPart {
     /// The number of its citations that were emitted.
     pub(super) citations: usize,
     /// The data that goes back with it, until it is emitted.
-    pub(super) data: Option<Arc<ProviderData>>,
+    pub(super) data: Vec<Arc<ProviderData>>,
 }
 
 /// The progress of a part.
@@ -62,7 +62,7 @@ impl OpenPart {
 
     /// Emits the data of the part, once.
     pub(super) fn attach(&mut self, deltas: &mut Deltas) {
-        if let Some(data) = self.data.take() {
+        for data in std::mem::take(&mut self.data) {
             deltas.push_back(self.delta(DeltaKind::BlockData(Box::new(Arc::unwrap_or_clone(data)))));
         }
     }

@@ -279,6 +279,8 @@ fn content_that_only_the_snapshot_has_is_kept() {
     let whole = vec![image(json!("AQID")), message("msg_1", "Hi"), call("2", "f", "{\"a\":1}")];
     assert_eq!(blocks(&events(whole)), ["f({\"a\":1})", "media: image/png", "text: Hi"]);
     assert_eq!(blocks(&events(Vec::new())), ["f()"], "nowhere");
+    let failed = json!({"type": "image_generation_call", "id": "ig_0", "status": "failed", "result": null});
+    assert_eq!(blocks(&[done(0, failed), completed(vec![])]), ["opaque: image_generation_call"]);
 }
 
 #[test]

@@ -1,11 +1,12 @@
 //! Output items at their end: fills the gaps of the stream, and keeps the data that goes back to the server.
 
 use advisor_core::{Delta, DeltaKind, Media, MediaDelta, Opaque, ProviderData, Text, ToolCallDelta};
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::part::{PartPosition, PartStage};
+use super::items::OpenItem;
+use super::part::{OpenPart, PartPosition, PartStage};
 use super::{Converted, Deltas, Responses, data_of};
-use crate::responses::wire::{Item, ItemKind};
+use crate::responses::wire::{Item, ItemKind, OUTPUT_INDEX};
 
 impl Responses {
     /// Converts the end of the item at this position; its first end only.
@@ -19,7 +20,10 @@ impl Responses {
             ItemKind::Reasoning => self.end_reasoning(at, item, deltas)?,
             ItemKind::FunctionCall => self.end_call(at, item, deltas),
             ItemKind::Image => self.end_image(at, item, deltas),
-            ItemKind::Other => deltas.push_back(self.opaque(item)),
+            ItemKind::Other => {
+                let opaque = self.opaque(at, item);
+                deltas.push_back(opaque);
+            }
         }
         Ok(())
     }
@@ -34,6 +38,10 @@ impl Responses {
                 None if part.said().is_some() => self.items.add_part(at, place)?,
                 None => continue,
             };
+            let is_empty = |item: &mut OpenItem| item.parts.get(open).is_some_and(OpenPart::is_empty);
+            if part.said().is_some() && self.items.at(at).is_some_and(is_empty) {
+                self.open(at);
+            }
             if let Some(open) = self.items.at(at).and_then(|item| item.parts.get_mut(open)) {
                 // Before the end of its block, which then has the data.
                 if open.stage != PartStage::Empty {
@@ -51,7 +59,8 @@ impl Responses {
     /// A block whose text is edited loses its data. So the data have no text that the block does not show.
     fn end_reasoning(&mut self, at: usize, item: &Item<'_>, deltas: &mut Deltas) -> Converted {
         self.fill_reasoning(at, item, deltas)?;
-        let mut json = item.value();
+        self.open(at);
+        let mut json = self.placed(at, item.value());
         let Some(item) = self.items.at(at) else { return Ok(()) };
         if let Some(shown) = item.parts.first()
             && let Some(hidden) = json.get_mut(shown.place.other_list()).filter(|texts| !texts.is_null())
@@ -89,6 +98,7 @@ impl Responses {
     }
 
     fn end_call(&mut self, at: usize, item: &Item<'_>, deltas: &mut Deltas) {
+        let place = self.open(at);
         let Some(open) = self.items.at(at) else { return };
         let mut fragment = ToolCallDelta::default();
         if !std::mem::replace(&mut open.has_name, true) {
@@ -99,8 +109,10 @@ impl Responses {
         if !open.has_arguments {
             fragment.arguments_delta = item.arguments.text().map(Text::from);
         }
-        fragment.provider_data = data_of(&self.format, item);
-        if fragment != ToolCallDelta::default() {
+        fragment.provider_data = place;
+        let mut fields = ToolCallDelta::default();
+        fields.provider_data = data_of(&self.format, item);
+        for mut fragment in [fragment, fields].into_iter().filter(|part| *part != ToolCallDelta::default()) {
             fragment.index = Some(open.number);
             deltas.push_back(Delta::tool_call(fragment));
         }
@@ -114,10 +126,12 @@ impl Responses {
     fn end_image(&mut self, at: usize, item: &Item<'_>, deltas: &mut Deltas) {
         let number = self.items.at(at).map(|open| open.number);
         let (Some(bytes), Some(number)) = (item.image(), number) else {
-            return deltas.push_back(self.opaque(item));
+            let opaque = self.opaque(at, item);
+            return deltas.push_back(opaque);
         };
         let mime = format!("image/{}", item.output_format.text().unwrap_or("png".into()));
-        let mut rest = item.value();
+        self.open(at);
+        let mut rest = self.placed(at, item.value());
         if let Some(rest) = rest.as_object_mut() {
             rest.remove("result");
         }
@@ -126,10 +140,21 @@ impl Responses {
         deltas.push_back(Delta::media(media).with_block(number));
     }
 
-    fn opaque(&mut self, item: &Item<'_>) -> Delta {
+    fn opaque(&mut self, at: usize, item: &Item<'_>) -> Delta {
+        self.open(at);
         let kind = item.kind_name();
         self.has_program_output |= kind == "program_output";
-        let opaque = Opaque::new(self.format.clone(), kind, item.value());
+        let opaque = Opaque::new(self.format.clone(), kind, self.placed(at, item.value()));
         DeltaKind::Opaque(Box::new(opaque)).into()
+    }
+
+    /// Adds the index to the JSON of an item that may be out of its place.
+    fn placed(&mut self, at: usize, mut json: Value) -> Value {
+        if let Some(index) = self.items.at(at).and_then(|item| item.misplaced)
+            && let Some(fields) = json.as_object_mut()
+        {
+            fields.insert(OUTPUT_INDEX.to_owned(), index.into());
+        }
+        json
     }
 }

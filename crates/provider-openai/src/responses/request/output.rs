@@ -12,15 +12,24 @@ use provider_http::names::WireNames;
 use serde_json::{Map, Value, json};
 
 use super::InputForm;
+use crate::responses::wire::OUTPUT_INDEX;
 
 /// The field of a call and of its result that names the program which made it.
 pub(super) const CALLER: &str = "caller";
 
-/// Returns the items of a message, in the order of its blocks.
+/// Returns the items of a message, in the order of the answer that they are from. That is the order of the blocks, unless
+/// the data of a block have another place.
 ///
 /// Reasoning and server-side work go back only to the server that sent them: no other one can read them. Reasoning
 /// belongs to the item behind it, without which OpenAI refuses it.
 pub(super) fn output_items(blocks: &[Block], form: &InputForm, wire: &WireNames) -> Vec<Value> {
+    let mut last = i64::MIN;
+    let place = |mut item: Value| {
+        let own = item.as_object_mut().and_then(|fields| fields.remove(OUTPUT_INDEX));
+        let place = own.and_then(|index| index.as_i64()).unwrap_or(last);
+        last = last.max(place);
+        (place, item)
+    };
     // A window may have left out the call, and the API refuses an output without it.
     let is_unknown = |id: &&str| !form.server_calls.contains(*id);
     let unknown: Vec<&str> = earlier_server_calls(blocks, form).filter(is_unknown).collect();
@@ -29,7 +38,9 @@ pub(super) fn output_items(blocks: &[Block], form: &InputForm, wire: &WireNames)
         id.is_some_and(|id| unknown.contains(&id)) && name.and_then(Value::as_str).is_some_and(is_output)
     };
     let items = blocks.iter().filter_map(|block| output_item(block, form, wire));
-    let mut items: Vec<Value> = items.filter(|item| !is_lonely(item)).collect();
+    let mut placed: Vec<(i64, Value)> = items.filter(|item| !is_lonely(item)).map(place).collect();
+    placed.sort_by_key(|(place, _)| *place);
+    let mut items: Vec<Value> = placed.into_iter().map(|(_, item)| item).collect();
     let is_reasoning = |item: &Value| item.get("type").is_some_and(|kind| kind == "reasoning");
     while items.last().is_some_and(is_reasoning) {
         items.pop();

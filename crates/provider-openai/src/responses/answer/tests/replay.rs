@@ -1,4 +1,4 @@
-//! Tests that the items of answers go back as they were, in their order.
+//! Tests that the items of answers go back as they were, in the order of the answer, whatever the order of events.
 
 use advisor_core::{AggregatorSettings, ChatRequest, ChatResponse, FinishReason, Message, ToolResult};
 use advisor_test_support::decoding::read_answer;
@@ -31,6 +31,7 @@ enum Events {
     All,
     Unannounced,
     OnlyTheEnd,
+    None,
 }
 
 fn kind() -> impl Strategy<Value = Kind> {
@@ -45,7 +46,8 @@ fn kind() -> impl Strategy<Value = Kind> {
 
 /// The items of an answer. OpenAI ends none with reasoning.
 fn answer() -> impl Strategy<Value = Vec<(Kind, Events)>> {
-    let events = select(vec![Events::All, Events::All, Events::Unannounced, Events::OnlyTheEnd]);
+    let events =
+        select(vec![Events::All, Events::All, Events::Unannounced, Events::OnlyTheEnd, Events::None]);
     vec((kind(), events), 1..6).prop_map(|mut items| {
         if let Some((Kind::Reasoning(_), _)) = items.last() {
             items.push((Kind::Message { parts: 1, has_phase: false }, Events::All));
@@ -128,7 +130,21 @@ fn events(index: usize, id: &str, kind: Kind, sent: Events) -> Vec<Value> {
         Events::All => [vec![added], pieces, vec![done]].concat(),
         Events::Unannounced => [pieces, vec![done]].concat(),
         Events::OnlyTheEnd => vec![done],
+        Events::None => Vec::new(),
     }
+}
+
+/// Merges the events of all items. `picks` says of which item the next one is.
+fn merged(mut queues: Vec<Vec<Value>>, picks: &[usize]) -> Vec<Value> {
+    let mut merged = Vec::new();
+    let mut picks = picks.iter().cycle();
+    queues.retain(|queue| !queue.is_empty());
+    while !queues.is_empty() {
+        let at = picks.next().map_or(0, |pick| pick % queues.len());
+        merged.push(queues[at].remove(0));
+        queues.retain(|queue| !queue.is_empty());
+    }
+    merged
 }
 
 fn read(events: &[Value]) -> ChatResponse {
@@ -161,14 +177,16 @@ fn sent_back(id: &str, kind: Kind) -> Vec<Value> {
 
 proptest! {
     #[test]
-    fn items_go_back_unchanged_and_in_their_order(answers in vec(answer(), 1..4)) {
+    fn items_go_back_unchanged_and_in_the_order_of_the_answer(
+        answers in vec((answer(), vec(any::<usize>(), 1..40)), 1..4)
+    ) {
         let mut messages = vec![Message::user("Go.")];
         let mut expected = vec![json!({"role": "user", "content": "Go."})];
-        for (number, items) in answers.iter().enumerate() {
+        for (number, (items, picks)) in answers.iter().enumerate() {
             let named: Vec<(String, Kind, Events)> =
                 (0..).zip(items).map(|(at, (kind, sent))| (format!("{number}i{at}"), *kind, *sent)).collect();
-            let events = named.iter().enumerate().flat_map(|(at, (id, kind, sent))| events(at, id, *kind, *sent));
-            let mut events: Vec<Value> = events.collect();
+            let queues = named.iter().enumerate().map(|(at, (id, kind, sent))| events(at, id, *kind, *sent));
+            let mut events = merged(queues.collect(), picks);
             let output: Vec<Value> = named.iter().map(|(id, kind, _)| item(id, *kind)).collect();
             events.push(json!({"type": "response.completed", "response": {"status": "completed", "output": output}}));
             let response = read(&events);

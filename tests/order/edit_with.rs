@@ -328,8 +328,14 @@ impl TurnRecorder for Recorded {
 /// An answer that an editor changed is an answer of its turn: if an advisor fails after it, the loop records it.
 #[tokio::test]
 async fn law_o5_changed_answer_is_final_after_error() {
-    let loud = from_fn("loud", |request: ChatRequest, next: AdvisorChain| async move {
-        Ok(next.next_stream(request).await?.edit_with(|chunk: Chunk, out: &mut EditedChunks<'_>| {
+    changed_answer_is_final(|stream| stream).await;
+    // The chain has not told this stream its turn when the editor is added.
+    changed_answer_is_final(ChunkStream::new).await;
+}
+
+async fn changed_answer_is_final(own: fn(ChunkStream) -> ChunkStream) {
+    let loud = from_fn("loud", move |request: ChatRequest, next: AdvisorChain| async move {
+        Ok(own(next.next_stream(request).await?).edit_with(|chunk: Chunk, out: &mut EditedChunks<'_>| {
             out.push(match chunk {
                 Chunk::Delta { block, delta: BlockDelta::Text(text) } => {
                     Chunk::Delta { block, delta: BlockDelta::Text(text.to_uppercase().into()) }

@@ -100,7 +100,7 @@ impl AdvisorChain {
         async move {
             turn.resume();
             let mut stream = asked.await?;
-            stream.turn.get_or_insert(turn);
+            stream.belongs_to(turn);
             Ok(stream)
         }
     }

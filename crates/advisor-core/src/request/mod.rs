@@ -103,7 +103,7 @@ impl ChatRequest {
             response = response.in_round(round);
         }
         let mut stream = ChunkStream::answer(response);
-        stream.turn = Some(Arc::clone(&self.turn));
+        stream.belongs_to(Arc::clone(&self.turn));
         stream
     }
 

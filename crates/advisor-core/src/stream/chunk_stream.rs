@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
 
 use futures::FutureExt;
@@ -15,7 +15,7 @@ use message_aggregator::{ChatResponse, Chunk, Delta, MessageAggregator};
 use pin_project_lite::pin_project;
 use tracing::Span;
 
-use crate::{Error, ErrorKind, Result, Turn, drop_caught};
+use crate::{Error, ErrorKind, Result, Turn, TurnId, drop_caught};
 
 /// The chunks of an answer and the work to run when it is complete.
 ///
@@ -58,8 +58,26 @@ pub struct ChunkStream {
     /// Innermost first. They are not nested streams, since each layer would cost one more call per chunk.
     stages: Vec<Stage>,
     emitted: bool,
-    /// The turn of its chunks, once known.
-    pub(crate) turn: Option<Arc<Turn>>,
+    /// The turn of its chunks, once asked for or known.
+    pub(crate) turn: Option<TurnOfStream>,
+}
+
+/// The turn of the chunks of a stream.
+#[derive(Debug, Clone)]
+pub(crate) enum TurnOfStream {
+    Known(Arc<Turn>),
+    /// That of a stream that an advisor has made itself: known when the chain gets it. Nobody polls it before.
+    Later(Arc<OnceLock<Arc<Turn>>>),
+}
+
+impl TurnOfStream {
+    pub(crate) fn get(&self) -> &Turn {
+        match self {
+            Self::Known(turn) => turn,
+            // A stream outside any chain has a turn of its own.
+            Self::Later(turn) => turn.get_or_init(|| Turn::new(TurnId::random())),
+        }
+    }
 }
 
 enum State {
@@ -107,6 +125,17 @@ impl ChunkStream {
     /// It costs one call per chunk and no allocation.
     pub fn inspect_chunks(self, look: impl FnMut(&Chunk) + Send + 'static) -> Self {
         self.with_stage(Stage::Look(Box::new(look)))
+    }
+
+    /// Notes the turn of the chunks, unless it is known.
+    pub(crate) fn belongs_to(&mut self, turn: Arc<Turn>) {
+        match &self.turn {
+            None => self.turn = Some(TurnOfStream::Known(turn)),
+            Some(TurnOfStream::Known(_)) => {}
+            Some(TurnOfStream::Later(own)) => {
+                own.get_or_init(|| turn);
+            }
+        }
     }
 
     fn with_stage(self, stage: Stage) -> Self {

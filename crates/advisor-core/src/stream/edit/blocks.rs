@@ -7,11 +7,12 @@ use message_aggregator::{
     FinishReason, Text, ToolCall,
 };
 
+use crate::stream::chunk_stream::TurnOfStream;
+
 /// The blocks of a stream on both sides of an editor, until their round ends.
 #[derive(Debug)]
 pub(super) struct EditedBlocks {
-    /// Prefix of generated call ids.
-    call_ids: Text,
+    pub(super) turn: TurnOfStream,
     /// Blocks that opened in the inner stream.
     inside: BTreeMap<BlockId, InnerBlock>,
     /// The emitted blocks.
@@ -39,9 +40,9 @@ struct InnerBlock {
 
 /// Input and output of the editor.
 impl EditedBlocks {
-    pub(super) fn new(call_ids: Text) -> Self {
+    pub(super) fn new(turn: TurnOfStream) -> Self {
         Self {
-            call_ids,
+            turn,
             inside: BTreeMap::new(),
             shown: ChunkFold::default(),
             own: BTreeSet::new(),
@@ -231,7 +232,7 @@ impl EditedBlocks {
         let taken = self.calls.get(&block.round).and_then(|calls| calls.get(&call.call_id));
         if call.call_id.is_empty() || taken.is_some_and(|other| *other != block) {
             let (prefix, round, position, part) =
-                (&self.call_ids, block.round, block.position(), block.part());
+                (self.turn.get().call_id_prefix(), block.round, block.position(), block.part());
             call.call_id = format!("{prefix}_{round}_{position}_{part}").into();
         }
         self.note_call(block, &call.call_id);

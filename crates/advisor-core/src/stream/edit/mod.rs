@@ -19,7 +19,8 @@ use message_aggregator::{
     ToolCall, ToolResult, Usage,
 };
 
-use crate::{ChunkStream, Error, ErrorKind, Result, Turn, TurnId, drop_caught};
+use crate::stream::chunk_stream::TurnOfStream;
+use crate::{ChunkStream, Error, ErrorKind, Result, drop_caught};
 
 impl ChunkStream {
     /// Passes every chunk but `Completed` through an editor: a closure that changes chunks, or a [`ChunkEditor`] that may
@@ -35,6 +36,9 @@ impl ChunkStream {
     ///
     /// The finish reason becomes `ToolCalls` if calls were added to an answer without any, and `Stop` if all calls were
     /// removed. A reason that [vetoes](crate::FinishReason::vetoes_calls) calls, and `Paused`, stay.
+    ///
+    /// An advisor that makes a stream of its own adds editors to the stream that it returns. One inside of another stream
+    /// belongs to no turn, so its answers are none of the turn.
     ///
     /// An editor that adds calls belongs inside the tool loop, in [`Phase::ModelCall`](crate::Phase::ModelCall): there
     /// they run. Outside it, a call added to the last answer is for the caller, and any other one has an error
@@ -72,7 +76,7 @@ impl ChunkStream {
     /// # Ok(()) }
     /// ```
     pub fn edit_with(mut self, editor: impl ChunkEditor) -> Self {
-        let turn = Arc::clone(self.turn.get_or_insert_with(|| Turn::new(TurnId::random())));
+        let turn = self.turn.get_or_insert_with(|| TurnOfStream::Later(Arc::default())).clone();
         self.inside(|inner| Self::new(Edited::new(inner, editor, turn)))
     }
 
@@ -218,7 +222,6 @@ impl<F: FnMut(Chunk, &mut EditedChunks<'_>) + Send + 'static> ChunkEditor for F 
 pub struct EditedChunks<'a> {
     blocks: &'a mut EditedBlocks,
     ready: &'a mut VecDeque<Chunk>,
-    turn: &'a Turn,
     stop: &'a mut Option<Stop>,
 }
 
@@ -252,7 +255,7 @@ impl EditedChunks<'_> {
     ///
     /// One block of the model has room for 65,535 added blocks after it. One more ends the stream with an error of kind [`TooLarge`](ErrorKind::TooLarge).
     pub fn open(&mut self, after: BlockId, head: BlockHead) -> BlockId {
-        let Some(block) = self.turn.next_part(after).filter(|_| self.stop.is_none()) else {
+        let Some(block) = self.blocks.turn.get().next_part(after).filter(|_| self.stop.is_none()) else {
             let error = Error::new(ErrorKind::TooLarge, "an editor added too many blocks after one block");
             self.stop.get_or_insert(Stop::Failed(error));
             // Nothing more is emitted, so it names no block.
@@ -300,7 +303,6 @@ struct Edited<E> {
     /// `None` when the editor has ended the answer.
     inner: Option<ChunkStream>,
     editor: E,
-    turn: Arc<Turn>,
     blocks: EditedBlocks,
     answers: EditedAnswers,
     usage: UsageSoFar,
@@ -349,12 +351,11 @@ impl<E: ChunkEditor> Stream for Edited<E> {
 }
 
 impl<E: ChunkEditor> Edited<E> {
-    fn new(inner: ChunkStream, editor: E, turn: Arc<Turn>) -> Self {
+    fn new(inner: ChunkStream, editor: E, turn: TurnOfStream) -> Self {
         Self {
             inner: Some(inner),
             editor,
-            blocks: EditedBlocks::new(turn.call_id_prefix()),
-            turn,
+            blocks: EditedBlocks::new(turn),
             answers: EditedAnswers::default(),
             usage: UsageSoFar::default(),
             round: 0,
@@ -391,12 +392,7 @@ impl<E: ChunkEditor> Edited<E> {
 
     fn run<R>(&mut self, edit: impl FnOnce(&mut E, &mut EditedChunks<'_>) -> R) -> R {
         let mut stop = None;
-        let mut out = EditedChunks {
-            blocks: &mut self.blocks,
-            ready: &mut self.ready,
-            turn: &self.turn,
-            stop: &mut stop,
-        };
+        let mut out = EditedChunks { blocks: &mut self.blocks, ready: &mut self.ready, stop: &mut stop };
         let result = edit(&mut self.editor, &mut out);
         match stop {
             Some(Stop::Ended(reason)) => self.end_answer(reason),
@@ -462,7 +458,7 @@ impl<E: ChunkEditor> Edited<E> {
     }
 
     fn edited_response(&mut self, response: &ChatResponse) -> ChatResponse {
-        self.answers.edited_response(response, &self.blocks, &self.turn)
+        self.answers.edited_response(response, &self.blocks)
     }
 }
 
@@ -504,17 +500,12 @@ struct EditedAnswers(Vec<(Message, ChatResponse)>);
 impl EditedAnswers {
     /// Returns the response as emitted, including its transcript. A changed answer is an answer of the turn if the
     /// original is one.
-    fn edited_response(
-        &mut self,
-        response: &ChatResponse,
-        blocks: &EditedBlocks,
-        turn: &Turn,
-    ) -> ChatResponse {
+    fn edited_response(&mut self, response: &ChatResponse, blocks: &EditedBlocks) -> ChatResponse {
         let original = response.message();
         if self.edited(original).is_none()
             && let Some(edited) = blocks.edited_answer(response)
         {
-            let message = turn.stable_replacement(original, edited.message().clone());
+            let message = blocks.turn.get().stable_replacement(original, edited.message().clone());
             self.0.push((original.clone(), edited.with_message(message)));
         }
         if self.0.is_empty() {

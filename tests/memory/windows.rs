@@ -1,5 +1,7 @@
 //! Tests of the messages that a window sends of turns that do not fit, through whole chains.
 
+use advisor_chain::memory::store::{BatchKey, NewEntry};
+use advisor_tests::log::Log;
 use advisor_tests::prelude::*;
 use advisor_tests::stores::two_stores;
 use advisor_tests::tools::definition;
@@ -112,4 +114,28 @@ async fn law_m7_last_answer_is_sent_if_window_fits_it() {
             }
         }
     }
+}
+
+/// The window is read again and again, since damaged entries are not sent. The log names the first of all that were read.
+#[tokio::test]
+async fn damaged_entries_are_warned_of_once() {
+    let store: Arc<dyn ConversationStore> = Arc::new(InMemoryStore::new());
+    let key = ConversationKey::new("c").unwrap();
+    let mut version = Version::EMPTY;
+    for _ in 0..30 {
+        let turn = TurnId::random();
+        let kinds = [
+            EntryKind::Corrupt(b"half".into()),
+            EntryKind::TurnEnded(TurnEnd::Completed(FinishReason::Stop)),
+        ];
+        let entries = kinds.into_iter().map(|kind| NewEntry::new(turn.clone(), kind)).collect();
+        version =
+            store.append(&key, version, Batch::new(BatchKey::new(turn, 0, "all"), entries)).await.unwrap();
+    }
+    let (log, _guard) = Log::start();
+    turn(&store, Phase::Turn, Window::Messages(10), "hello", said("hi")).await;
+    let lines = log.take();
+    let warned: Vec<_> = lines.lines().filter(|line| line.contains("cannot be read")).collect();
+    assert_eq!(warned.len(), 1, "{lines}");
+    assert!(warned[0].contains("seq=1 count=30"), "{lines}");
 }

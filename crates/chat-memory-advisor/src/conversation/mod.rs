@@ -161,7 +161,7 @@ impl Registry {
                 Some(tip) => read_in_time(store.load_branch(key, tip, range)).await,
             };
             let snapshot = snapshot.map_err(not_loaded)?;
-            warn_of_damage(key, &snapshot);
+            let damaged = damaged_entries(&snapshot);
             let larger = match range {
                 ReadRange::LastEntries(count) => ReadRange::LastEntries(count.saturating_mul(GROWTH)),
                 ReadRange::LastTurns(count) => ReadRange::LastTurns(count.saturating_mul(GROWTH)),
@@ -170,7 +170,10 @@ impl Registry {
             // Damaged data may lack their beginning, so a range may not grow until the first entry is read.
             let is_all = snapshot.is_whole() || larger == range;
             match see(snapshot) {
-                (seen, is_enough) if is_enough || is_all => return Ok(seen),
+                (seen, is_enough) if is_enough || is_all => {
+                    warn_of_damage(key, damaged);
+                    return Ok(seen);
+                }
                 _ => range = larger,
             }
         }
@@ -332,14 +335,21 @@ impl Registry {
     }
 }
 
-/// Warns of the first damaged entry of a snapshot, if there is one. Its content is not logged.
-fn warn_of_damage(key: &ConversationKey, snapshot: &Snapshot) {
-    let mut entries = snapshot.entries.iter().chain(snapshot.open_turn.iter().flatten());
-    if let Some(entry) = entries.find(|entry| matches!(entry.kind, EntryKind::Corrupt(_))) {
+/// Returns the place of the first damaged entry of a snapshot, if there is one, and the number of them.
+fn damaged_entries(snapshot: &Snapshot) -> Option<(u64, usize)> {
+    let entries = snapshot.entries.iter().chain(snapshot.open_turn.iter().flatten());
+    let mut damaged = entries.filter(|entry| matches!(entry.kind, EntryKind::Corrupt(_)));
+    damaged.next().map(|first| (first.seq, 1 + damaged.count()))
+}
+
+/// Warns of damaged entries. Their content is not logged.
+fn warn_of_damage(key: &ConversationKey, damaged: Option<(u64, usize)>) {
+    if let Some((seq, count)) = damaged {
         tracing::warn!(
             conversation = %key,
-            seq = entry.seq,
-            "an entry of a conversation cannot be read; it stays in the store and is not sent to the model"
+            seq,
+            count,
+            "entries of a conversation, of which this is the first, cannot be read; they stay in the store and are not sent to the model"
         );
     }
 }

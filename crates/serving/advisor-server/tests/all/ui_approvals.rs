@@ -141,6 +141,18 @@ async fn ui_clients_answer_calls_of_both_sides() {
     assert_eq!(ends, ["c1"]);
 }
 
+/// A guard may have changed the question on its way to memory, such as a number of a card.
+#[tokio::test]
+async fn ui_clients_decide_beside_a_question_that_memory_has_otherwise() {
+    let till = open_till([pays(), Answer::from_text("Done.")]);
+    let asked = asked(&till).await;
+    let question = json!({"id": "u1", "role": "user", "parts": [{"type": "text", "text": "Pay with 4111."}]});
+    let answer = continued(&[approved("c1", &asked[0]), approved("c2", &asked[1])]);
+    let body = json!({"id": "c1", "messages": [question, answer], "trigger": "submit-message"});
+    let response = till.setting.post("/api/ui", &body).await;
+    assert_eq!(response.status(), StatusCode::OK, "{}", text(response).await);
+}
+
 /// A call of a later turn is another one, also if the model gives it the id of the earlier one.
 #[tokio::test]
 async fn ui_approval_is_bound_to_its_turn() {

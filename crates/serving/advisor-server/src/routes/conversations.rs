@@ -5,7 +5,7 @@ pub(super) mod stored_page;
 
 use std::num::{NonZeroU64, NonZeroUsize};
 
-use advisor_core::{ConversationKey, Message, Role, TurnId};
+use advisor_core::{ConversationKey, Error, Message, Role, TurnId};
 use axum::Json;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
@@ -16,6 +16,7 @@ use futures::{StreamExt, stream};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
+use tracing::Instrument;
 
 use crate::ChatServer;
 use crate::readiness::{LONGEST, in_time};
@@ -86,8 +87,11 @@ pub(super) async fn list(
 /// its title.
 async fn titled(memory: &ChatMemoryAdvisor, key: ConversationKey, until: Instant) -> Value {
     let id = key.conversation();
-    let first = timeout_at(until, memory.store().read(&key, EntryId::BEGINNING, FIRST_ENTRIES)).await;
-    let first = first.map(Result::unwrap_or_default).unwrap_or_default();
+    let read = memory.store().read(&key, EntryId::BEGINNING, FIRST_ENTRIES);
+    let first = match Instant::now() < until {
+        true => timeout_at(until, read).await.map(Result::unwrap_or_default).unwrap_or_default(),
+        false => Vec::new(),
+    };
     let messages = first.iter().filter_map(|entry| entry.kind.as_message());
     let text = messages.filter(|message| message.role() == Role::User).map(Message::text).next();
     let line = text.iter().flat_map(|text| text.lines()).map(str::trim).find(|line| !line.is_empty());
@@ -131,18 +135,23 @@ pub(super) async fn delete(
     id: Result<Path<String>, PathRejection>,
 ) -> Result<StatusCode, Refusal> {
     let key = user.conversation(&id?)?;
-    // A turn that goes on elsewhere, since the relay fails, writes nothing after the deletion.
-    let _ = server.turns.stop(&key).await;
-    if let Some(work) = &server.on_delete {
-        work(key.clone()).await?;
-    }
-    let deleted = in_time(server.memory.store().delete(&key)).await;
-    // Also after an error: the store may delete it later.
-    server.turns.forget(&key).await;
-    if let Some(inspector) = &server.inspector {
-        inspector.forget(&key);
-    }
-    deleted?;
+    let deleting = async move {
+        // A turn that goes on elsewhere, since the relay fails, writes nothing after the deletion.
+        let _ = server.turns.stop(&key).await;
+        if let Some(work) = &server.on_delete {
+            work(key.clone()).await?;
+        }
+        let deleted = in_time(server.memory.store().delete(&key)).await;
+        // Also after an error: the store may delete it later.
+        server.turns.forget(&key).await;
+        if let Some(inspector) = &server.inspector {
+            inspector.forget(&key);
+        }
+        deleted.map_err(Refusal::from)
+    };
+    // To its end, also if the client goes away.
+    let deleted = tokio::spawn(deleting.in_current_span()).await;
+    deleted.unwrap_or_else(|error| Err(Error::advisor(error).into()))?;
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use advisor_core::{ConversationKey, Error, ErrorKind};
 use advisor_testkit::{Answer, ScriptedModel};
@@ -9,6 +10,9 @@ use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore, Window};
 use serde_json::{Value, json};
+
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
 
 use crate::setting::{Setting, chain_over, json_of, refused, setting, text, texts_of};
 
@@ -60,6 +64,39 @@ async fn application_deletes_first() {
     assert_eq!(delete().await.status(), StatusCode::NO_CONTENT);
     assert_eq!(setting.get("/api/conversations/c1").await.status(), StatusCode::NOT_FOUND);
     assert!(kept.lock().unwrap().is_empty());
+}
+
+/// A deletion that has begun goes on, so that nothing of the conversation is left in memory of the process.
+#[tokio::test]
+async fn deletion_ends_though_its_client_goes_away() {
+    let setting = setting([Answer::from_text("Before."), Answer::from_text("After.")]);
+    let (begun, open) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
+    let (starts, waits) = (Arc::clone(&begun), Arc::clone(&open));
+    let setting = setting.with(|server| {
+        server.with_deletion(move |_| {
+            let waits = Arc::clone(&waits);
+            starts.add_permits(1);
+            async move { waits.acquire().await.map(drop).map_err(Error::advisor) }
+        })
+    });
+    let ask = json!({"message": "Hi", "conversation": "c1", "turn": "t1"});
+    text(setting.post("/api/chat", &ask).await).await;
+    let delete = setting.send(Request::delete("/api/conversations/c1").body(Body::empty()).unwrap());
+    tokio::select! {
+        _ = delete => panic!("it waits for the application"),
+        begun = begun.acquire() => drop(begun),
+    }
+    open.add_permits(1);
+    let is_deleted = async {
+        while setting.get("/api/conversations/c1").await.status() != StatusCode::NOT_FOUND {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(Duration::from_secs(30), is_deleted).await.unwrap();
+    assert!(
+        text(setting.post("/api/chat", &ask).await).await.contains("After."),
+        "the turn is forgotten, too"
+    );
 }
 
 /// Returns the texts of the messages of a page, and its `before`.

@@ -32,8 +32,8 @@ async fn running_server_is_alive_and_ready_for_anyone() {
 enum Probed {
     Failing,
     Silent,
-    /// It never answers what is read.
-    Unread,
+    /// It never answers what is read, and counts it.
+    Unread(&'static AtomicUsize),
     Panicking,
     /// Every second list fails.
     Counting(&'static AtomicUsize),
@@ -45,7 +45,10 @@ impl Around for Probed {
         let failed = || StoreError::Unavailable { retryable: true, source: Some("canary".into()) };
         match (self, asked) {
             (Self::Silent, Asked::List | Asked::Delete) => std::future::pending().await,
-            (Self::Unread, Asked::Read) => std::future::pending().await,
+            (Self::Unread(reads), Asked::Read) => {
+                reads.fetch_add(1, Ordering::Relaxed);
+                std::future::pending().await
+            }
             (Self::Failing, Asked::List) => Err(failed()),
             (Self::Panicking, Asked::List) => panic!("canary"),
             (Self::Counting(lists), Asked::List) if lists.fetch_add(1, Ordering::Relaxed) % 2 == 1 => {
@@ -86,7 +89,7 @@ async fn law_t3_request_waits_half_a_minute_for_a_silent_store() {
     }
 }
 
-/// All titles of a list wait no longer, and those that are missing are ids.
+/// All titles of a list wait no longer, and those that are missing are ids. Eight are read at once, and none later.
 #[tokio::test(start_paused = true)]
 async fn law_t3_titles_wait_half_a_minute_for_a_silent_store() {
     let store = InMemoryStore::new();
@@ -95,12 +98,14 @@ async fn law_t3_titles_wait_half_a_minute_for_a_silent_store() {
         let said = vec![NewEntry::new(turn.clone(), Message::user("Hi.").into())];
         store.append(&key, Version::EMPTY, Batch::new(BatchKey::for_input(turn), said)).await.unwrap();
     }
-    let store = StoreAround::with(Arc::new(store), Probed::Unread);
+    static READS: AtomicUsize = AtomicUsize::new(0);
+    let store = StoreAround::with(Arc::new(store), Probed::Unread(&READS));
     let (setting, since) = (setting_over(store, ScriptedModel::new([])), Instant::now());
     let listed = json_of(setting.get("/api/conversations?view=page").await).await;
     let listed = listed["conversations"].as_array().unwrap();
     assert_eq!((listed.len(), since.elapsed().as_secs()), (100, 30));
     assert!(listed.iter().all(|conversation| conversation["id"] == conversation["title"]), "{listed:?}");
+    assert_eq!(READS.load(Ordering::Relaxed), 8);
 }
 
 /// A panic in a store costs one request, and the client learns nothing of its text.

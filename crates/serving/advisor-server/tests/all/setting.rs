@@ -18,7 +18,7 @@ use tool_call_advisor::{FnTool, ToolCallAdvisor, ToolCallStreaming};
 use tower::ServiceExt;
 
 /// The longest wait for anything. No wait of a test is near it.
-pub(crate) const LIMIT: Duration = Duration::from_secs(30);
+pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 
 pub(crate) struct Setting {
     pub(crate) server: ChatServer,

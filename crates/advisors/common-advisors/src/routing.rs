@@ -247,7 +247,7 @@ impl ChatModel for RoutedModel {
         }
         let mut tries = Tries { model: self.clone(), request, conversation, left: order.into() };
         let none = || Err(Error::configuration("no route takes the request; give one of them no condition"));
-        let first = tries.ask_next().await.unwrap_or_else(none);
+        let first = tries.ask_next(None).await.unwrap_or_else(none);
         ChunkStream::from_attempts(first, tries).await
     }
 
@@ -292,10 +292,14 @@ struct Tries {
 }
 
 impl Tries {
-    /// Asks the model of the next route, whose answer or failure is noted.
-    async fn ask_next(&mut self) -> Option<Result<ChunkStream>> {
+    /// Asks the model of the next route, whose answer or failure is noted. `failed` is the error of the one before.
+    async fn ask_next(&mut self, failed: Option<&Error>) -> Option<Result<ChunkStream>> {
         let place = self.left.pop_front()?;
-        let opened = self.model.routes.get(place)?.model.stream(self.request.clone()).await;
+        let model = &self.model.routes.get(place)?.model;
+        if let Some(error) = failed {
+            tracing::info!(error = ?error.kind(), model = model.name(), "a model failed; asking the next one");
+        }
+        let opened = model.stream(self.request.clone()).await;
         let (shared, conversation) = (Arc::clone(&self.model.shared), self.conversation.clone());
         let failing = Arc::clone(&shared);
         let note_failure = move |error: &Error| failing.note_failure(place, error);
@@ -317,9 +321,8 @@ impl Attempts for Tries {
 
     async fn open_next(&mut self, mut error: Error) -> Result<ChunkStream> {
         while self.can_follow(&error)
-            && let Some(next) = self.ask_next().await
+            && let Some(next) = self.ask_next(Some(&error)).await
         {
-            tracing::info!(error = ?error.kind(), "a model failed; asking the next one");
             match next {
                 Ok(stream) => return Ok(stream),
                 Err(failed) => error = failed,

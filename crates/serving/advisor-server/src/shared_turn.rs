@@ -121,7 +121,10 @@ impl SharedTurn {
 async fn drive(mut turn: TurnStream, ending: Ending) {
     while let Some(item) = turn.next().await {
         match item {
-            Ok(chunk) => ending.0.log.send_modify(|log| log.push(chunk)),
+            Ok(chunk) => {
+                let bytes = bytes_of(&chunk);
+                ending.0.log.send_modify(|log| log.push(chunk, bytes));
+            }
             Err(error) => ending.0.end(Err(error)),
         }
     }
@@ -240,9 +243,8 @@ struct Log {
 }
 
 impl Log {
-    /// Adds a chunk. The newest chunk is kept whatever its size.
-    fn push(&mut self, chunk: Chunk) {
-        let bytes = bytes_of(&chunk);
+    /// Adds a chunk of so many bytes. The newest chunk is kept whatever its size.
+    fn push(&mut self, chunk: Chunk, bytes: usize) {
         self.chunks.push_back((chunk, bytes));
         self.bytes = self.bytes.saturating_add(bytes);
         let (most_chunks, most_bytes) = (self.limits.kept_chunks, self.limits.kept_bytes);

@@ -30,10 +30,20 @@ impl Run {
     pub(crate) fn violation(&self) -> Option<String> {
         let mut validator = StreamValidator::new();
         let completed = self.end.as_ref().ok().map(|response| Chunk::Completed(response.clone()));
-        self.chunks.iter().chain(&completed).find_map(|chunk| {
+        let violation = self.chunks.iter().chain(&completed).find_map(|chunk| {
             let violation = validator.push(chunk).err()?;
             Some(format!("{violation}, at {chunk:?}"))
-        })
+        });
+        violation.or_else(|| self.never_shown())
+    }
+
+    /// Returns the blocks of the response, if it has more of them than were shown.
+    fn never_shown(&self) -> Option<String> {
+        let response = self.end.as_ref().ok()?;
+        let shown = fold(&self.chunks).blocks(response.round()).len();
+        let reported: Vec<_> = response.blocks().collect();
+        (shown != reported.len())
+            .then(|| format!("{shown} blocks were shown, and the response has {reported:?}"))
     }
 }
 

@@ -10,6 +10,7 @@ use advisor_core::{
 use futures::StreamExt;
 use serde_json::{Value, json};
 
+use super::live::first_difference;
 use super::memory::{FITS, Position, client};
 use super::reading::{Items, bounded, tools, within};
 use super::script::LAST;
@@ -65,16 +66,10 @@ pub async fn law_m5_conversations_stay_apart(subject: &Subject) {
 fn check(subject: &Subject, conversation: &str, alone: &Outcome, beside: &Outcome) {
     let pairs = [(&alone.requests, &beside.requests, "sends"), (&alone.answers, &beside.answers, "shows")];
     for (alone, beside, does) in pairs {
-        let places = 0..alone.len().max(beside.len());
-        let differs = places.map(|place| (alone.get(place), beside.get(place))).find(|(a, b)| a != b);
-        if let Some((alone, beside)) = differs {
+        if let Some((alone, beside)) = first_difference(alone, beside) {
             subject.breaks(
                 APART,
-                format_args!(
-                    "conversation {conversation} alone {does}\n    {}\n  and beside another one\n    {}",
-                    alone.map_or("nothing more", String::as_str),
-                    beside.map_or("nothing more", String::as_str)
-                ),
+                format_args!("conversation {conversation} alone {does}\n    {alone}\n  and beside another one\n    {beside}"),
             );
         }
     }

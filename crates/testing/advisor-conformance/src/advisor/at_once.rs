@@ -11,7 +11,7 @@ use tokio::task::yield_now;
 use super::inside::Inside;
 use super::pieces::{Answered, answered};
 use super::reading::{Items, Reader, request, within};
-use super::script::{Cut, End, LAST, Pace, Script};
+use super::script::{Cut, LAST, Pace, Script};
 use super::subject::{Clause, Subject};
 use advisor_testkit::Answer;
 use advisor_testkit::split::random_offsets;
@@ -112,14 +112,14 @@ async fn poll_once(items: &mut Option<Items>, outcome: &mut Outcome) {
 
 /// Returns a model that answers the two turns differently, with a pause before each delta.
 fn model(subject: &Subject) -> Inside {
-    let scripts = TURNS.map(|turn| Script::calls_with(format!("{} This is for {turn}.", subject.answer)));
+    let scripts = TURNS.map(|turn| Script::calls_with(&format!("{} This is for {turn}.", subject.answer)));
     let mut asked: HashMap<TurnId, usize> = HashMap::new();
     Inside::from_fn(move |prompt| {
         let times = asked.entry(prompt.turn.clone()).or_default();
         *times += 1;
         let place = usize::from(prompt.turn.as_str() != TURNS[0]);
         match (*times, scripts.get(place)) {
-            (1, Some(script)) => script.answer(&script.deltas(Cut::Every(5)), Pace::WithPauses, &End::Finish),
+            (1, Some(script)) => script.whole(Cut::Every(5), Pace::WithPauses),
             _ => Answer::from_text(LAST),
         }
     })

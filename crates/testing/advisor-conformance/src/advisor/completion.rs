@@ -3,8 +3,8 @@
 use advisor_core::{ErrorKind, Usage};
 
 use super::inside::{COUNTED, Inside, Work};
-use super::reading::{Reader, read, request};
-use super::script::{Cut, End, Pace, Script};
+use super::reading::{Reader, read};
+use super::script::{Cut, Pace, Script};
 use super::subject::{Clause, Declaration, Subject};
 use crate::run::Run;
 
@@ -30,9 +30,8 @@ pub async fn law_o1_inner_work_ends_before_completion(subject: &Subject) {
     for script in Script::all(subject) {
         for pace in Pace::ALL {
             for reader in Reader::ALL {
-                let answer = script.answer(&script.deltas(Cut::Every(5)), pace, &End::Finish);
-                let inside = Inside::new(subject, answer);
-                let items = reader.open(&subject.chain(inside.clone()), request(subject, "one"));
+                let inside = Inside::new(subject, script.whole(Cut::Every(5), pace));
+                let items = inside.open(subject, reader);
                 let (journal, live) = (inside.journal().clone(), inside.clone());
                 let watched = Box::pin(futures::StreamExt::inspect(items, move |item| {
                     if item.as_ref().is_ok_and(|chunk| chunk.completed().is_some()) {
@@ -82,10 +81,9 @@ pub async fn law_o5_failure_of_inner_work_arrives(subject: &Subject) {
     }
     for script in Script::all(subject) {
         for reader in Reader::ALL {
-            let answer = script.answer(&script.deltas(Cut::Every(5)), Pace::AtOnce, &End::Finish);
-            let inside = Inside::new(subject, answer).with_work(Work::Fails(ErrorKind::NotPersisted));
-            let items = reader.open(&subject.chain(inside.clone()), request(subject, "one"));
-            let run = read(subject, items).await;
+            let inside = Inside::new(subject, script.whole(Cut::Every(5), Pace::AtOnce));
+            let inside = inside.with_work(Work::Fails(ErrorKind::NotPersisted));
+            let run = inside.read(subject, reader).await;
             let failed = inside.journal().count("inner work begins *") > 0;
             let arrived = run.end.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotPersisted);
             subject

@@ -4,7 +4,7 @@ use futures::StreamExt;
 use tokio::runtime::Handle;
 
 use super::inside::{Inside, Work};
-use super::reading::{Items, Reader, let_others_run, read, ready_items, request, within};
+use super::reading::{Items, Reader, let_others_run, ready_items, within};
 use super::script::{Cut, End, Pace, Script};
 use super::subject::{Clause, Subject};
 use advisor_testkit::Gate;
@@ -22,12 +22,12 @@ pub async fn law_k2_dropped_answer_leaves_nothing(subject: &Subject) {
         let deltas = script.deltas(Cut::Every(5));
         for reader in Reader::ALL {
             for pace in Pace::READY {
-                let whole = || Inside::new(subject, script.answer(&deltas, pace, &End::Finish));
-                let count = read(subject, open(subject, &whole(), reader)).await.chunks.len();
+                let whole = || Inside::new(subject, script.whole(Cut::Every(5), pace));
+                let count = whole().read(subject, reader).await.chunks.len();
                 // The last time, the answer is read to its end.
                 for chunks in 0..=count + 1 {
                     let inside = whole();
-                    let mut items = open(subject, &inside, reader);
+                    let mut items = inside.open(subject, reader);
                     for _ in 0..chunks {
                         within(subject, items.next()).await;
                     }
@@ -38,7 +38,7 @@ pub async fn law_k2_dropped_answer_leaves_nothing(subject: &Subject) {
             for sent in (0..=deltas.len()).filter_map(|until| deltas.get(..until)) {
                 let end = End::Waits(Gate::new());
                 let inside = Inside::new(subject, script.answer(sent, Pace::OneByOne, &end));
-                let mut items = open(subject, &inside, reader);
+                let mut items = inside.open(subject, reader);
                 ready_items(&mut items).await;
                 let when = format!("while the model waits after {} deltas of {}", sent.len(), script.name);
                 Dropped::new(subject, &inside, items).check(&when).await;
@@ -51,9 +51,9 @@ pub async fn law_k2_dropped_answer_leaves_nothing(subject: &Subject) {
 
 async fn drop_during_inner_work(subject: &Subject, script: &Script, reader: Reader) {
     let gate = Gate::new();
-    let answer = script.answer(&script.deltas(Cut::Whole), Pace::AtOnce, &End::Finish);
-    let inside = Inside::new(subject, answer).with_work(Work::Waits(gate.clone()));
-    let mut items = open(subject, &inside, reader);
+    let inside = Inside::new(subject, script.whole(Cut::Whole, Pace::AtOnce));
+    let inside = inside.with_work(Work::Waits(gate.clone()));
+    let mut items = inside.open(subject, reader);
     let ready = ready_items(&mut items).await;
     let has_ended = ready.iter().any(|item| !item.as_ref().is_ok_and(|chunk| chunk.completed().is_none()));
     let dropped = Dropped::new(subject, &inside, items);
@@ -65,18 +65,13 @@ async fn drop_during_inner_work(subject: &Subject, script: &Script, reader: Read
 
 async fn drop_before_the_answer(subject: &Subject, script: &Script, reader: Reader) {
     let gate = Gate::new();
-    let answer = script.answer(&script.deltas(Cut::Whole), Pace::AtOnce, &End::Finish);
-    let inside = Inside::new(subject, answer).with_opening(&gate);
-    let mut items = open(subject, &inside, reader);
+    let inside = Inside::new(subject, script.whole(Cut::Whole, Pace::AtOnce)).with_opening(&gate);
+    let mut items = inside.open(subject, reader);
     ready_items(&mut items).await;
     let_others_run().await;
     let dropped = Dropped::new(subject, &inside, items);
     gate.release();
     dropped.check(&format!("before the beginning of {}", script.name)).await;
-}
-
-fn open(subject: &Subject, inside: &Inside, reader: Reader) -> Items {
-    reader.open(&subject.chain(inside.clone()), request(subject, "one"))
 }
 
 /// An answer that was just dropped.

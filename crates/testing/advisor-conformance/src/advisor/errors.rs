@@ -5,7 +5,7 @@ use std::time::Duration;
 use advisor_core::{Error, ErrorKind};
 
 use super::inside::Inside;
-use super::reading::{Reader, read, request};
+use super::reading::Reader;
 use super::script::{Cut, End, Pace, Script};
 use super::subject::{Clause, Declaration, Subject};
 use super::whole::check_form;
@@ -41,7 +41,7 @@ pub async fn law_s1_errors_from_inside_arrive(subject: &Subject) {
 
 async fn check(subject: &Subject, answer: Answer, reader: Reader, kind: ErrorKind, when: &str) {
     let inside = Inside::new(subject, answer);
-    let run = read(subject, reader.open(&subject.chain(inside.clone()), request(subject, "one"))).await;
+    let run = inside.read(subject, reader).await;
     check_form(subject, &run, "an answer that fails");
     let was_asked = !inside.prompts().is_empty();
     // An advisor may have ended the answer before it failed.

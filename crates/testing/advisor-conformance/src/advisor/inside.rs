@@ -8,8 +8,10 @@ use advisor_core::{
 };
 use tokio::task::yield_now;
 
+use super::reading::{Items, Reader, read, request};
 use super::script::LAST;
 use super::subject::Subject;
+use crate::run::Run;
 use advisor_testkit::{Answer, Gate, Journal, ReceivedPrompt, ScriptedModel};
 
 /// The usage with which the inner work completes an answer.
@@ -58,6 +60,16 @@ impl Inside {
             work: Work::Slow,
             shared: Arc::default(),
         }
+    }
+
+    /// Begins to read the answer of a turn through the advisor.
+    pub(super) fn open(&self, subject: &Subject, reader: Reader) -> Items {
+        reader.open(&subject.chain(self.clone()), request(subject, "one"))
+    }
+
+    /// Reads that answer to its end.
+    pub(super) async fn read(&self, subject: &Subject, reader: Reader) -> Run {
+        read(subject, self.open(subject, reader)).await
     }
 
     /// Makes each request wait at this gate before its answer begins.

@@ -1,6 +1,7 @@
 //! The clause that chunks come out as they arrive.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::future::poll_fn;
 use std::task::Poll;
 
@@ -8,7 +9,7 @@ use advisor_core::{Block, BlockContent, BlockId, Chunk, Delta};
 use futures::StreamExt;
 
 use super::inside::Inside;
-use super::reading::{Items, Reader, later_chunks, read, request, within};
+use super::reading::{Items, Reader, later_chunks, within};
 use super::script::{Cut, End, Pace, Script};
 use super::subject::{Clause, Declaration, Subject};
 use crate::run::fold;
@@ -61,7 +62,7 @@ impl Beginning<'_> {
     async fn check(&self) {
         let gate = Gate::new();
         let inside = self.inside(&End::Waits(gate.clone()));
-        let mut items = self.open(&inside);
+        let mut items = inside.open(self.subject, self.reader);
         let mut out = within(self.subject, self.read_until(&gate, &inside, &mut items)).await;
         if self.subject.passes_chunks() {
             return;
@@ -72,10 +73,6 @@ impl Beginning<'_> {
 
     fn inside(&self, end: &End) -> Inside {
         Inside::new(self.subject, self.script.answer(self.sent, self.pace, end))
-    }
-
-    fn open(&self, inside: &Inside) -> Items {
-        self.reader.open(&self.subject.chain(inside.clone()), request(self.subject, "one"))
     }
 
     /// Reads until the model waits, or the answer ends. Whenever the stream is pending, all chunks must be out.
@@ -117,7 +114,7 @@ impl Beginning<'_> {
 
     /// Compares the chunks so far with the outcome if the answer ended here.
     async fn check_held_back(&self, seen: &[Chunk], out: &[Chunk]) {
-        let ended = read(self.subject, self.open(&self.inside(&End::Finish))).await;
+        let ended = self.inside(&End::Finish).read(self.subject, self.reader).await;
         if ended.end.is_err() {
             return;
         }
@@ -143,10 +140,9 @@ impl Beginning<'_> {
     }
 }
 
-/// Returns the first difference of two lists of chunks, in words.
-pub(super) fn first_difference(seen: &[Chunk], out: &[Chunk]) -> Option<(String, String)> {
-    let word =
-        |chunk: Option<&Chunk>| chunk.map_or_else(|| "nothing".to_owned(), |chunk| format!("{chunk:?}"));
+/// Returns the first difference of two lists, in words.
+pub(super) fn first_difference<T: PartialEq + fmt::Debug>(seen: &[T], out: &[T]) -> Option<(String, String)> {
+    let word = |item: Option<&T>| item.map_or_else(|| "nothing".to_owned(), |item| format!("{item:?}"));
     (0..seen.len().max(out.len()))
         .map(|place| (seen.get(place), out.get(place)))
         .find(|(seen, out)| seen != out)

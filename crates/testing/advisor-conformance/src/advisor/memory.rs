@@ -12,7 +12,7 @@ use tool_call_advisor::{ToolCallAdvisor, ToolCallStreaming};
 
 use super::inside::Inside;
 use super::reading::{Items, bounded, read, tools, within};
-use super::script::{Cut, End, LAST, Pace, Script};
+use super::script::{Cut, LAST, Pace, Script};
 use super::subject::{Clause, Declaration, Subject};
 use super::whole::{check_chunks, said};
 use crate::sent::written;
@@ -268,7 +268,7 @@ fn model(subject: &Subject) -> Inside {
         *times += 1;
         let script = if prompt.turn.as_str() == "one" { &calls } else { &text };
         match *times {
-            1 => script.answer(&script.deltas(Cut::Every(5)), Pace::OneByOne, &End::Finish),
+            1 => script.whole(Cut::Every(5), Pace::OneByOne),
             2 => Answer::from_text(words.as_str()),
             _ => Answer::from_text(LAST),
         }

@@ -3,8 +3,8 @@
 use advisor_core::{Block, BlockId, ChatResponse, Finish};
 
 use super::inside::Inside;
-use super::reading::{Reader, read, request};
-use super::script::{Cut, End, Pace, Script};
+use super::reading::Reader;
+use super::script::{Cut, Pace, Script};
 use super::subject::{Clause, Declaration, Subject};
 
 /// The seeds of the random splits.
@@ -40,9 +40,7 @@ pub async fn law_s5_any_pieces_give_the_same_response(subject: &Subject) {
 
 /// Returns the blocks of the response and the reason for its end, or the error in words.
 async fn outcome(subject: &Subject, script: &Script, cut: Cut, pace: Pace) -> Result<Answered, String> {
-    let inside = Inside::new(subject, script.answer(&script.deltas(cut), pace, &End::Finish));
-    let items = Reader::Advisor.open(&subject.chain(inside), request(subject, "one"));
-    let run = read(subject, items).await;
+    let run = Inside::new(subject, script.whole(cut, pace)).read(subject, Reader::Advisor).await;
     run.end.map(|response| answered(&response)).map_err(|error| format!("{:?}: {error}", error.kind()))
 }
 

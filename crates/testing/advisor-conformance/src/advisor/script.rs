@@ -27,13 +27,8 @@ pub(super) struct Script {
 
 #[derive(Debug, Clone)]
 enum Part {
-    /// Text that arrives in pieces.
-    Text(String),
-    Reasoning(String),
-    /// Text of the block with this number, which arrives in pieces.
-    Numbered(i64, String),
-    /// The arguments of the call with this index, which arrive in pieces.
-    Arguments(i64, String),
+    /// A text that arrives in pieces, each in a delta of the block or call with this number.
+    Pieces(fn(i64, Text) -> Delta, i64, String),
     /// Anything that arrives whole.
     Whole(Delta),
 }
@@ -72,7 +67,7 @@ pub(super) enum End {
 impl Script {
     /// An answer of one text.
     pub(super) fn text(subject: &Subject) -> Self {
-        let parts = vec![Part::Text(subject.answer.clone()), usage()];
+        let parts = vec![text(&subject.answer), usage()];
         Self { name: "a text", parts, finish: FinishReason::Stop }
     }
 
@@ -81,13 +76,13 @@ impl Script {
         let media = Media::from_bytes("image/png", vec![1, 2, 3]);
         let opaque = Opaque::new("conformance", "search", json!({"found": 1}));
         let parts = vec![
-            Part::Reasoning("Let me think about it.".into()),
-            Part::Text(subject.answer.clone()),
+            Part::Pieces(|_, piece| Delta::reasoning(piece), 0, "Let me think about it.".into()),
+            text(&subject.answer),
             Part::Whole(DeltaKind::Citation(Box::default()).into()),
             Part::Whole(Delta::media(media)),
             Part::Whole(DeltaKind::Opaque(Box::new(opaque)).into()),
             Part::Whole(DeltaKind::Refusal("I would rather not.".into()).into()),
-            Part::Text(subject.answer.clone()),
+            text(&subject.answer),
             usage(),
         ];
         Self { name: "a block of each kind", parts, finish: FinishReason::Stop }
@@ -95,18 +90,22 @@ impl Script {
 
     /// An answer of a text and two calls.
     pub(super) fn calls(subject: &Subject) -> Self {
-        Self::calls_with(subject.answer.clone())
+        Self::calls_with(&subject.answer)
     }
 
     /// The same with this text.
-    pub(super) fn calls_with(text: String) -> Self {
+    pub(super) fn calls_with(said: &str) -> Self {
         let start = |index, id: &str| Part::Whole(Delta::tool_call(ToolCallDelta::start(index, id, TOOL)));
+        let arguments = |index, text: &str| {
+            let piece = |index, piece| Delta::tool_call(ToolCallDelta::arguments(index, piece));
+            Part::Pieces(piece, index, text.into())
+        };
         let parts = vec![
-            Part::Text(text),
+            text(said),
             start(0, "c1"),
-            Part::Arguments(0, r#"{"n":1}"#.into()),
+            arguments(0, r#"{"n":1}"#),
             start(1, "c2"),
-            Part::Arguments(1, r#"{"n":2}"#.into()),
+            arguments(1, r#"{"n":2}"#),
             usage(),
         ];
         Self { name: "two calls", parts, finish: FinishReason::ToolCalls }
@@ -116,7 +115,8 @@ impl Script {
     fn interleaved(subject: &Subject) -> Self {
         let middle = subject.answer.char_indices().nth(subject.answer.chars().count() / 2);
         let (first, second) = subject.answer.split_at(middle.map_or(0, |(at, _)| at));
-        let part = |block, text: &str| Part::Numbered(block, text.to_owned());
+        let numbered = |block, piece| Delta::text(piece).with_block(block);
+        let part = |block, text: &str| Part::Pieces(numbered, block, text.into());
         let data = DeltaKind::BlockData(Box::new(ProviderData::new("conformance", json!({"signature": 1}))));
         let end = |block| Part::Whole(Delta::from(DeltaKind::BlockEnd).with_block(block));
         let parts = vec![
@@ -153,19 +153,18 @@ impl Script {
         let mut deltas = Vec::new();
         for part in &self.parts {
             match part {
-                Part::Text(text) => deltas.extend(cut.apply(text).map(Delta::text)),
-                Part::Reasoning(text) => deltas.extend(cut.apply(text).map(Delta::reasoning)),
-                Part::Numbered(block, text) => {
-                    deltas.extend(cut.apply(text).map(|text| Delta::text(text).with_block(*block)));
-                }
-                Part::Arguments(index, text) => {
-                    let piece = |text| Delta::tool_call(ToolCallDelta::arguments(*index, text));
-                    deltas.extend(cut.apply(text).map(piece));
+                Part::Pieces(delta, number, text) => {
+                    deltas.extend(cut.apply(text).into_iter().map(|piece| delta(*number, piece)));
                 }
                 Part::Whole(delta) => deltas.push(delta.clone()),
             }
         }
         deltas
+    }
+
+    /// Returns the whole answer.
+    pub(super) fn whole(&self, cut: Cut, pace: Pace) -> Answer {
+        self.answer(&self.deltas(cut), pace, &End::Finish)
     }
 
     /// Returns an answer of these deltas, which are the script's or the first of them.
@@ -197,7 +196,7 @@ impl Pace {
 }
 
 impl Cut {
-    fn apply(self, text: &str) -> impl Iterator<Item = Text> {
+    fn apply(self, text: &str) -> Vec<Text> {
         let characters: Vec<_> = text.char_indices().map(|(at, _)| at).collect();
         let offsets = match self {
             Self::Whole => Vec::new(),
@@ -208,12 +207,12 @@ impl Cut {
             }
         };
         let pieces = pieces(text.as_bytes(), &offsets);
-        pieces
-            .into_iter()
-            .map(|piece| String::from_utf8_lossy(piece).into_owned().into())
-            .collect::<Vec<_>>()
-            .into_iter()
+        pieces.into_iter().map(|piece| String::from_utf8_lossy(piece).into_owned().into()).collect()
     }
+}
+
+fn text(text: &str) -> Part {
+    Part::Pieces(|_, piece| Delta::text(piece), 0, text.into())
 }
 
 fn usage() -> Part {

@@ -43,10 +43,8 @@ pub async fn law_s3_s4_chunks_fold_to_the_response(subject: &Subject) {
     for script in Script::all(subject) {
         for pace in Pace::READY {
             for reader in Reader::ALL {
-                let answer = script.answer(&script.deltas(Cut::Every(5)), pace, &End::Finish);
-                let inside = Inside::new(subject, answer);
-                let items = reader.open(&subject.chain(inside.clone()), request(subject, "one"));
-                let run = read(subject, items).await;
+                let inside = Inside::new(subject, script.whole(Cut::Every(5), pace));
+                let run = inside.read(subject, reader).await;
                 check_form(subject, &run, script.name);
                 if !subject.declares(Declaration::EditsAnswers) && subject.asks_once() {
                     check_conserved(subject, &inside, &run, script.name);
@@ -60,9 +58,8 @@ pub async fn law_s3_s4_chunks_fold_to_the_response(subject: &Subject) {
 pub async fn law_s3_s4_restarted_answers_are_well_formed(subject: &Subject) {
     for script in Script::all(subject) {
         let deltas = script.deltas(Cut::Every(5));
-        let second = || Inside::new(subject, script.answer(&deltas, Pace::OneByOne, &End::Finish));
-        let alone =
-            read(subject, Reader::Advisor.open(&subject.chain(second()), request(subject, "one"))).await;
+        let second = || Inside::new(subject, script.whole(Cut::Every(5), Pace::OneByOne));
+        let alone = second().read(subject, Reader::Advisor).await;
         for void in (1..=deltas.len()).filter_map(|until| deltas.get(..until)) {
             let first = script.answer(void, Pace::OneByOne, &End::Fails(ErrorKind::Connection));
             let model = FallbackModel::new(Inside::new(subject, first)).with_fallback(second());
@@ -93,7 +90,7 @@ pub async fn law_m2_model_receives_the_messages(subject: &Subject) {
         return;
     }
     let script = Script::text(subject);
-    let inside = Inside::new(subject, script.answer(&script.deltas(Cut::Whole), Pace::AtOnce, &End::Finish));
+    let inside = Inside::new(subject, script.whole(Cut::Whole, Pace::AtOnce));
     let asked = request(subject, "one");
     let sent = asked.messages.clone();
     let items = Reader::Advisor.open(&subject.chain(inside.clone()), asked);
@@ -124,12 +121,9 @@ pub(super) fn check_chunks(subject: &Subject, run: &Run, what: &str) {
 /// Checks an answer against laws S3 and S4.
 pub(super) fn check_form(subject: &Subject, run: &Run, what: &str) {
     check_chunks(subject, run, what);
-    match &run.end {
-        Ok(response) => check_folded(subject, &run.chunks, response, what),
-        Err(error) => {
-            let partial = error.partial().map(ChatResponse::text).unwrap_or_default();
-            check_partial(subject, &run.chunks, &partial, what);
-        }
+    if let Err(error) = &run.end {
+        let partial = error.partial().map(ChatResponse::text).unwrap_or_default();
+        check_partial(subject, &run.chunks, &partial, what);
     }
 }
 
@@ -142,15 +136,6 @@ fn check_partial(subject: &Subject, chunks: &[Chunk], partial: &str, what: &str)
     let is_held_back = subject.declares(Declaration::HoldsBackAnswers) && partial.starts_with(&shown);
     subject.breaks_if(shown != partial && !is_held_back, PARTIAL, || {
         format!("{shown:?} was shown, and the partial answer has {partial:?}, in {what}")
-    });
-}
-
-fn check_folded(subject: &Subject, chunks: &[Chunk], response: &ChatResponse, what: &str) {
-    let shown = fold(chunks).blocks(response.round());
-    let shown: Vec<_> = shown.iter().map(|(block, content)| (*block, content.content())).collect();
-    let reported: Vec<_> = response.blocks().map(|(block, content)| (block, content.content())).collect();
-    subject.breaks_if(shown != reported, WELL_FORMED, || {
-        format!("the chunks give {shown:?}, and the response has {reported:?}, in {what}")
     });
 }
 

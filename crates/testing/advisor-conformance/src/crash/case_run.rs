@@ -67,17 +67,11 @@ impl CaseRun {
     /// Checks whether every fault was injected.
     #[must_use]
     pub fn all_injected(&self) -> bool {
-        self.turns.iter().all(TurnRun::all_injected)
+        self.turns.iter().all(|turn| turn.injected().count() == turn.injections.len())
     }
 }
 
 impl TurnRun {
-    /// Checks whether every fault was injected.
-    pub(super) fn all_injected(&self) -> bool {
-        let injected = self.events.iter().filter(|event| matches!(event, Event::Injected { .. }));
-        injected.count() == self.injections.len()
-    }
-
     /// Returns the first fault that cancelled the turn. Only the first one has an effect.
     pub(super) fn first_cancelled(&self) -> Option<Fault> {
         self.injected().find(|fault| matches!(fault, Fault::Cancel(_)))

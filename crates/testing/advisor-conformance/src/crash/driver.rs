@@ -90,12 +90,6 @@ impl CrashDriver {
         self
     }
 
-    /// Returns the number of cases that have run.
-    #[must_use]
-    pub fn cases(&self) -> usize {
-        self.cases
-    }
-
     /// Returns the points of the first turn without faults.
     pub async fn await_points(&mut self) -> Vec<AwaitPoint> {
         self.whole_turn().await.await_points

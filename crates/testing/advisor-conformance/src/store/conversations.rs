@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use advisor_core::{CallKey, CallStart, ConversationKey, FinishReason, TurnEnd, TurnId};
+use advisor_core::{CallKey, CallStart, ConversationKey, TurnId};
 
-use super::{Store, new_key, new_name, said, texts};
+use super::{Store, ended, new_key, new_name, said, texts};
 use conversation_store::{
     Batch, BatchKey, EntryId, EntryKind, ListOrder, NewEntry, Page, ReadRange, Snapshot, Version,
 };
@@ -182,10 +182,4 @@ fn started(turn: &str, round: u32) -> Batch {
     let turn = TurnId::new(turn).unwrap();
     let start = EntryKind::CallStarted(CallStart::new(CallKey::new(turn.clone(), round, 0), "c1"));
     Batch::new(BatchKey::new(turn.clone(), round, "started"), vec![NewEntry::new(turn, start)])
-}
-
-fn ended(turn: &str, round: u32) -> Batch {
-    let turn = TurnId::new(turn).unwrap();
-    let end = EntryKind::TurnEnded(TurnEnd::Completed(FinishReason::Stop));
-    Batch::new(BatchKey::new(turn.clone(), round, "ended"), vec![NewEntry::new(turn, end)])
 }

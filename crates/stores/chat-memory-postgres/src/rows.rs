@@ -97,12 +97,11 @@ pub(crate) fn snapshot(rows: &[Row], tip: Option<EntryId>) -> Result<Snapshot> {
 }
 
 /// Builds the entries after one number up to another from the rows of one statement.
-pub(crate) fn range(rows: &[Row], after: i64, last: i64) -> Result<Vec<Entry>> {
+pub(crate) fn range(rows: &[Row], after: u64, last: u64) -> Result<Vec<Entry>> {
     let Some(first) = rows.first() else { return Ok(Vec::new()) };
-    let unsigned = |number: i64| u64::try_from(number).map_err(StoreError::outcome_unknown);
-    let last = unsigned(last)?.min(number(first, "version")?);
+    let last = last.min(number(first, "version")?);
     let (rows, forked) = rows.split_at(rows.partition_point(|row| row.try_get::<_, i64>("seq").is_ok()));
-    entries(rows, forks(forked)?.range(unsigned(after)?, last))
+    entries(rows, forks(forked)?.range(after, last))
 }
 
 /// Returns the last entries of all branches, from the rows of one statement.

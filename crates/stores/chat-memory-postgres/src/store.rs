@@ -80,15 +80,6 @@ const BRANCHES: &str = "SELECT c.version, f.first_seq, f.parent \
 
 const DELETE: &str = "SELECT {schema}.delete_conversation($1, $2)";
 
-const LIST: &str = "SELECT conversation FROM {schema}.conversations \
-    WHERE tenant = $1 AND conversation > $2 ORDER BY conversation LIMIT $3";
-
-const LIST_DOWN: &str = "SELECT conversation FROM {schema}.conversations \
-    WHERE tenant = $1 AND conversation > $2 ORDER BY conversation DESC LIMIT $3";
-
-const LIST_DOWN_FROM: &str = "SELECT conversation FROM {schema}.conversations \
-    WHERE tenant = $1 AND conversation < $2 ORDER BY conversation DESC LIMIT $3";
-
 const ACQUIRE: &str = "SELECT outcome, at_fence, by_turn, remaining \
     FROM {schema}.acquire_lease($1, $2, $3, $4, $5, $6)";
 
@@ -114,7 +105,7 @@ impl ConversationStore for PostgresStore {
         let last = after.saturating_add(clipped(limit));
         let parameters: &Parameters<'_> = &[&key.tenant(), &key.conversation(), &after, &last];
         let rows = self.run(READ, parameters).await;
-        rows.and_then(|rows| range(&rows, after, last)).map_err(from_reading)
+        rows.and_then(|rows| range(&rows, after.cast_unsigned(), last.cast_unsigned())).map_err(from_reading)
     }
 
     async fn branches(&self, key: &ConversationKey) -> Result<Vec<EntryId>> {
@@ -161,13 +152,17 @@ impl ConversationStore for PostgresStore {
     async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>> {
         let Some(after) = page.start() else { return Ok(Vec::new()) };
         // Each statement is a range of the index. No id is empty, so all are above the empty one.
-        let statement = match page.order {
-            ListOrder::Ascending => LIST,
-            ListOrder::Descending if after.is_empty() => LIST_DOWN,
-            ListOrder::Descending => LIST_DOWN_FROM,
+        let (beyond, order) = match page.order {
+            ListOrder::Ascending => (">", ""),
+            ListOrder::Descending if after.is_empty() => (">", "DESC"),
+            ListOrder::Descending => ("<", "DESC"),
         };
+        let statement = format!(
+            "SELECT conversation FROM {{schema}}.conversations \
+             WHERE tenant = $1 AND conversation {beyond} $2 ORDER BY conversation {order} LIMIT $3"
+        );
         let tenant = &*page.tenant;
-        let rows = self.run(statement, &[&tenant, &after, &clipped(page.limit)]).await;
+        let rows = self.run(&statement, &[&tenant, &after, &clipped(page.limit)]).await;
         let key =
             |row: &Row| ConversationKey::in_tenant(tenant, column(row, "conversation")?).map_err(lasting);
         rows.and_then(|rows| rows.iter().map(key).collect()).map_err(from_reading)

@@ -25,25 +25,22 @@ pub(crate) fn delete(connection: &mut Connection, key: &ConversationKey) -> Resu
     commit(transaction)
 }
 
-const ASCENDING: &str = "SELECT conversation FROM conversations WHERE tenant = ?1 AND conversation > ?2
-    ORDER BY conversation LIMIT ?3";
-const DESCENDING: &str = "SELECT conversation FROM conversations WHERE tenant = ?1 AND conversation > ?2
-    ORDER BY conversation DESC LIMIT ?3";
-const DESCENDING_FROM: &str = "SELECT conversation FROM conversations WHERE tenant = ?1 AND conversation < ?2
-    ORDER BY conversation DESC LIMIT ?3";
-
 /// Lists one page of a tenant's conversations, by a range of the index of names.
 pub(crate) fn list(connection: &mut Connection, page: &Page) -> Result<Vec<ConversationKey>> {
     let Some(after) = page.start() else { return Ok(Vec::new()) };
     // Each statement is a range of the index. No id is empty, so all are above the empty one.
-    let sql = match page.order {
-        ListOrder::Ascending => ASCENDING,
-        ListOrder::Descending if after.is_empty() => DESCENDING,
-        ListOrder::Descending => DESCENDING_FROM,
+    let (beyond, order) = match page.order {
+        ListOrder::Ascending => (">", ""),
+        ListOrder::Descending if after.is_empty() => (">", "DESC"),
+        ListOrder::Descending => ("<", "DESC"),
     };
+    let sql = format!(
+        "SELECT conversation FROM conversations WHERE tenant = ?1 AND conversation {beyond} ?2
+             ORDER BY conversation {order} LIMIT ?3"
+    );
     let tenant = page.tenant.as_str();
     let limit = i64::try_from(page.limit).unwrap_or(i64::MAX);
-    let mut statement = connection.prepare_cached(sql)?;
+    let mut statement = connection.prepare_cached(&sql)?;
     let mut rows = statement.query(params![tenant, after, limit])?;
     let mut keys = Vec::new();
     while let Some(row) = rows.next()? {

@@ -145,39 +145,37 @@ impl SqliteStore {
             check().map_err(StoreError::outcome_unknown)?;
             Ok(done)
         };
-        self.writing.run(may_be_written, checked).await
+        // A write whose task failed may have been applied. A failed read can be retried.
+        self.writing.run(StoreError::outcome_unknown, checked).await
     }
-}
-
-/// Returns the error of a write whose task failed; it may have been applied. A failed read can be retried.
-fn may_be_written(how: &'static str) -> StoreError {
-    StoreError::outcome_unknown(how)
-}
-
-fn not_read(how: &'static str) -> StoreError {
-    StoreError::unavailable(how)
 }
 
 #[async_trait]
 impl ConversationStore for SqliteStore {
     async fn load(&self, key: &ConversationKey, range: ReadRange) -> Result<Snapshot> {
         let key = key.clone();
-        self.reading.run(not_read, move |connection| load::load(connection, &key, None, range)).await
+        self.reading
+            .run(StoreError::unavailable, move |connection| load::load(connection, &key, None, range))
+            .await
     }
 
     async fn load_branch(&self, key: &ConversationKey, tip: EntryId, range: ReadRange) -> Result<Snapshot> {
         let key = key.clone();
-        self.reading.run(not_read, move |connection| load::load(connection, &key, Some(tip), range)).await
+        self.reading
+            .run(StoreError::unavailable, move |connection| load::load(connection, &key, Some(tip), range))
+            .await
     }
 
     async fn read(&self, key: &ConversationKey, after: EntryId, limit: usize) -> Result<Vec<Entry>> {
         let key = key.clone();
-        self.reading.run(not_read, move |connection| load::read(connection, &key, after, limit)).await
+        self.reading
+            .run(StoreError::unavailable, move |connection| load::read(connection, &key, after, limit))
+            .await
     }
 
     async fn branches(&self, key: &ConversationKey) -> Result<Vec<EntryId>> {
         let key = key.clone();
-        self.reading.run(not_read, move |connection| load::branches(connection, &key)).await
+        self.reading.run(StoreError::unavailable, move |connection| load::branches(connection, &key)).await
     }
 
     async fn append(&self, key: &ConversationKey, expected: Version, batch: Batch) -> Result<Version> {
@@ -193,7 +191,9 @@ impl ConversationStore for SqliteStore {
 
     async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>> {
         let page = page.clone();
-        self.reading.run(not_read, move |connection| conversations::list(connection, &page)).await
+        self.reading
+            .run(StoreError::unavailable, move |connection| conversations::list(connection, &page))
+            .await
     }
 }
 

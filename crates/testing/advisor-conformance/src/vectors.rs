@@ -65,17 +65,16 @@ fn embedding(numbers: [f32; DIMENSIONS]) -> Embedding {
     Embedding::new(numbers).unwrap()
 }
 
-fn document(id: &str, numbers: [f32; DIMENSIONS]) -> EmbeddedDocument {
-    EmbeddedDocument { document: Document::new(id, format!("text of {id}")), embedding: embedding(numbers) }
+fn stored(document: Document, numbers: [f32; DIMENSIONS]) -> EmbeddedDocument {
+    EmbeddedDocument { document, embedding: embedding(numbers) }
 }
 
-fn with_metadata(
-    mut document: EmbeddedDocument,
-    name: &str,
-    value: impl Into<serde_json::Value>,
-) -> EmbeddedDocument {
-    document.document.metadata.insert(name.into(), value.into());
-    document
+fn plain(id: &str) -> Document {
+    Document::new(id, format!("text of {id}"))
+}
+
+fn document(id: &str, numbers: [f32; DIMENSIONS]) -> EmbeddedDocument {
+    stored(plain(id), numbers)
 }
 
 /// The ids of the documents that are found from the first axis.
@@ -127,8 +126,7 @@ pub async fn documents_survive_unchanged(store: Store) {
     let full = Document { title, url, score: Some(9.0), ..full };
     for (number, document) in [plain, full].into_iter().enumerate() {
         let numbers = if number == 0 { [1.0, 0.0, 0.0] } else { [0.0, 1.0, 0.0] };
-        let stored = EmbeddedDocument { document: document.clone(), embedding: embedding(numbers) };
-        store.upsert(&tenant, vec![stored]).await.unwrap();
+        store.upsert(&tenant, vec![stored(document.clone(), numbers)]).await.unwrap();
         let found = store.search(&embedding(numbers), 1, &Filter::in_tenant(tenant.as_str())).await.unwrap();
         let score = found[0].score.unwrap();
         assert!((score - 1.0).abs() < 1e-5, "the score is the cosine, not {score}");
@@ -142,7 +140,7 @@ pub async fn documents_survive_unchanged(store: Store) {
 /// several times: the last document counts.
 pub async fn same_id_replaces_a_document(store: Store) {
     let tenant = new_tenant();
-    let old = || with_metadata(document("a", [1.0, 0.0, 0.0]), "old", true);
+    let old = || stored(plain("a").with_metadata("old", true), [1.0, 0.0, 0.0]);
     let new = || document("a", [-1.0, 0.0, 0.0]);
     store.upsert(&tenant, vec![old(), document("b", [1.0, 1.0, 0.0])]).await.unwrap();
     let filter = Filter::in_tenant(tenant.as_str());
@@ -158,7 +156,7 @@ pub async fn same_id_replaces_a_document(store: Store) {
 pub async fn tenants_share_nothing(store: Store) {
     let (one, other) = (new_tenant(), new_tenant());
     for (tenant, number) in [(&one, 1), (&other, 2)] {
-        let same_id = with_metadata(document("a", [1.0, 0.0, 0.0]), "number", number);
+        let same_id = stored(plain("a").with_metadata("number", number), [1.0, 0.0, 0.0]);
         store.upsert(tenant, vec![same_id]).await.unwrap();
     }
     let of = |tenant: &str, number: i32| Filter::in_tenant(tenant).with_equal("number", number);
@@ -178,7 +176,7 @@ pub async fn filters_apply_before_the_limit(store: Store) {
     let tenant = new_tenant();
     let mut documents: Vec<_> =
         (0..200).map(|number| document(&format!("near {number}"), [1.0, 0.0, 0.0])).collect();
-    documents.push(with_metadata(document("far", [-1.0, 0.1, 0.0]), "wanted", true));
+    documents.push(stored(plain("far").with_metadata("wanted", true), [-1.0, 0.1, 0.0]));
     store.upsert(&tenant, documents).await.unwrap();
     assert_eq!(found(&store, 1, &Filter::in_tenant(tenant).with_equal("wanted", true)).await, ["far"]);
 }
@@ -186,17 +184,17 @@ pub async fn filters_apply_before_the_limit(store: Store) {
 /// Conditions compare whole values, and all of them have to be met. A missing value equals none.
 pub async fn filters_compare_metadata(store: Store) {
     let tenant = new_tenant();
-    let base = |id: &str| document(id, [1.0, 0.0, 0.0]);
-    let documents = vec![
-        with_metadata(with_metadata(base("a"), "language", "en"), "year", 2020),
-        with_metadata(with_metadata(base("b"), "language", "de"), "year", 2020),
-        with_metadata(base("c"), "language", json!(["en"])),
-        with_metadata(base("d"), "language", serde_json::Value::Null),
-        base("e"),
-    ];
-    store.upsert(&tenant, documents).await.unwrap();
-    let all = || Filter::in_tenant(tenant.as_str());
     let null = serde_json::Value::Null;
+    let documents = [
+        plain("a").with_metadata("language", "en").with_metadata("year", 2020),
+        plain("b").with_metadata("language", "de").with_metadata("year", 2020),
+        plain("c").with_metadata("language", json!(["en"])),
+        plain("d").with_metadata("language", null.clone()),
+        plain("e"),
+    ];
+    let documents = documents.map(|document| stored(document, [1.0, 0.0, 0.0]));
+    store.upsert(&tenant, documents.into()).await.unwrap();
+    let all = || Filter::in_tenant(tenant.as_str());
     let one_of = |values| Condition::OneOf("language".into(), values);
     let not_english = || Condition::NotEqual("language".into(), "en".into());
     let cases: [(Filter, &[&str]); 10] = [
@@ -220,7 +218,8 @@ pub async fn filters_compare_metadata(store: Store) {
 /// others.
 pub async fn deletion_is_for_matching_documents_only(store: Store) {
     let tenant = new_tenant();
-    let documents = ["a", "b", "c"].map(|id| with_metadata(document(id, [1.0, 0.0, 0.0]), "odd", id != "b"));
+    let documents =
+        ["a", "b", "c"].map(|id| stored(plain(id).with_metadata("odd", id != "b"), [1.0, 0.0, 0.0]));
     store.upsert(&tenant, documents.into()).await.unwrap();
     let all = Filter::in_tenant(tenant.as_str());
     assert_eq!(store.delete(&Filter::in_tenant(new_tenant())).await.unwrap(), 0);
@@ -237,17 +236,13 @@ pub async fn other_dimensions_are_refused_whole(store: Store) {
     store.upsert(&tenant, vec![document("a", [1.0, 0.0, 0.0])]).await.unwrap();
     let short = || Embedding::new([1.0, 0.0]).unwrap();
     let odd = EmbeddedDocument { document: Document::new("odd", "odd"), embedding: short() };
-    let refused = store.upsert(&tenant, vec![document("b", [1.0, 0.0, 0.0]), odd]).await;
-    assert!(
-        matches!(refused, Err(VectorError::Dimensions { expected: DIMENSIONS, found: 2 })),
-        "{refused:?}"
-    );
-    let filter = Filter::in_tenant(tenant);
-    let refused = store.search(&short(), 1, &filter).await;
-    assert!(
-        matches!(refused, Err(VectorError::Dimensions { expected: DIMENSIONS, found: 2 })),
-        "{refused:?}"
-    );
+    let filter = Filter::in_tenant(tenant.as_str());
+    let updated = store.upsert(&tenant, vec![document("b", [1.0, 0.0, 0.0]), odd]).await;
+    let searched = store.search(&short(), 1, &filter).await.map(drop);
+    for refused in [updated, searched] {
+        let is_refused = matches!(refused, Err(VectorError::Dimensions { expected: DIMENSIONS, found: 2 }));
+        assert!(is_refused, "{refused:?}");
+    }
     assert_eq!(found(&store, 9, &filter).await, ["a"]);
 }
 

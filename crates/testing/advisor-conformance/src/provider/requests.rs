@@ -55,12 +55,12 @@ pub async fn tool_names_come_back(family: &dyn WireFamily) {
     let offering = server([reply(family, &answer)]).await;
     within("an answer", chain(family, &offering).next_call(asked())).await.expect("an answer");
     let offer = offering.requests().pop().expect("a request").json().expect("JSON");
-    let mut wire_names = BTreeSet::new();
-    collect_names(&offer, &mut wire_names);
+    let texts = all_values(&offer).into_iter().filter_map(Value::as_str);
+    let wire_names: BTreeSet<_> = texts.filter(is_like_a_name).collect();
     assert_eq!(wire_names.len(), NAMES.len(), "each tool has a different name: {offer}");
     let mut called = BTreeSet::new();
     for wire_name in wire_names {
-        let name: &'static str = Box::leak(wire_name.clone().into_boxed_str());
+        let name: &'static str = Box::leak(wire_name.into());
         let call = Call { id: "call_docs_1", name, arguments: &["{}"] };
         let calling = [call, Finish(FinishReason::ToolCalls), End];
         let server = server([reply(family, &calling), reply(family, &answer)]).await;
@@ -97,32 +97,22 @@ pub async fn schema_of_a_tool_is_sent_as_it_is(family: &dyn WireFamily) {
     within("an answer", chain(family, &server).next_call(asked)).await.expect("an answer");
     let sent = server.requests().pop().expect("a request").json().expect("JSON");
     let fields = [json!("look"), json!("Looks around."), schema];
-    assert!(has_fields(&sent, &fields), "no tool with this name, description and schema: {sent:#}");
+    let mut objects = all_values(&sent).into_iter().filter_map(Value::as_object);
+    let has_all = objects.any(|found| fields.iter().all(|field| found.values().any(|value| value == field)));
+    assert!(has_all, "no tool with this name, description and schema: {sent:#}");
 }
 
-/// Checks whether an object in this JSON has fields with all of these values.
-fn has_fields(json: &Value, values: &[Value]) -> bool {
-    match json {
-        Value::Array(items) => items.iter().any(|item| has_fields(item, values)),
-        Value::Object(fields) => {
-            values.iter().all(|value| fields.values().any(|field| field == value))
-                || fields.values().any(|field| has_fields(field, values))
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
-    }
+/// Returns a JSON value and all values in it.
+fn all_values(json: &Value) -> Vec<&Value> {
+    let inner: Vec<_> = match json {
+        Value::Array(items) => items.iter().collect(),
+        Value::Object(fields) => fields.values().collect(),
+        _ => Vec::new(),
+    };
+    std::iter::once(json).chain(inner.into_iter().flat_map(all_values)).collect()
 }
 
-/// Collects the texts that begin like the names, with any character in place of the dot.
-fn collect_names(json: &Value, names: &mut BTreeSet<String>) {
-    match json {
-        Value::String(text) => {
-            let letters: String = text.chars().filter(char::is_ascii_alphanumeric).collect();
-            if letters.starts_with("docssearch") {
-                names.insert(text.clone());
-            }
-        }
-        Value::Array(items) => items.iter().for_each(|item| collect_names(item, names)),
-        Value::Object(fields) => fields.values().for_each(|value| collect_names(value, names)),
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
+/// Checks whether a text begins like the names, with any character in place of the dot.
+fn is_like_a_name(text: &&str) -> bool {
+    text.chars().filter(char::is_ascii_alphanumeric).collect::<String>().starts_with("docssearch")
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use advisor_core::{ConversationKey, TurnId};
+use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::{Store, new_key, said};
@@ -238,21 +239,16 @@ pub async fn one_concurrent_request_gets_the_lease(store: Store) {
     }
     for _ in 0..8 {
         let key = new_key();
-        let askers = (0..8).map(|asker| {
-            let (store, key) = (std::sync::Arc::clone(&store), key.clone());
-            tokio::task::spawn(async move {
+        let mut asking = JoinSet::new();
+        for asker in 0..8 {
+            let (store, key) = (Store::clone(&store), key.clone());
+            asking.spawn(async move {
                 store.leases().unwrap().acquire(&key, &turn(&asker.to_string()), HOUR, None, false).await
-            })
-        });
-        let askers: Vec<_> = askers.collect();
-        let mut given = 0;
-        for asker in askers {
-            match asker.await.unwrap() {
-                Ok(_) => given += 1,
-                Err(error) => assert!(matches!(error, Locked { .. }), "{error}"),
-            }
+            });
         }
-        assert_eq!(given, 1);
+        let (given, refused): (Vec<_>, Vec<_>) = asking.join_all().await.into_iter().partition(Result::is_ok);
+        assert_eq!(given.len(), 1);
+        assert!(refused.iter().all(|refused| matches!(refused, Err(Locked { .. }))), "{refused:?}");
     }
 }
 

@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use advisor_core::{
-    ChatClient, ChatModel, ChatRequest, ChatResponse, Chunk, ChunkStream, ErrorKind, FinishReason, Message,
-    Result, Text, ToolDefinition, TurnId, async_trait,
+    ChatClient, ChatModel, ChatRequest, ChatResponse, Chunk, ChunkStream, FinishReason, Message, Result,
+    Text, ToolDefinition, TurnId, async_trait,
 };
 use futures::StreamExt;
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ use advisor_testkit::{Answer, ScriptedModel};
 const CONVERSATIONS: [&str; 2] = ["one", "two"];
 const TURNS: [&str; 2] = ["asks", "continues"];
 /// The most answers with calls in a turn. A tool may show further ones.
-const ROUNDS: usize = 3;
+const ROUNDS: u32 = 3;
 
 const APART: Clause = Clause {
     law: "law M5",
@@ -31,7 +31,6 @@ const APART: Clause = Clause {
 };
 
 /// What a conversation has sent and shown.
-#[derive(Debug, Default, PartialEq)]
 struct Outcome {
     requests: Vec<String>,
     answers: Vec<String>,
@@ -43,21 +42,23 @@ struct Outcome {
 pub async fn law_m5_conversations_stay_apart(subject: &Subject) {
     for position in [Position::InsideTheLoop, Position::OutsideTheLoop] {
         let [one, two] = CONVERSATIONS;
-        let Some(alone) = Chat::new(subject, position) else { continue };
-        let chunks = alone.hold(one).await;
-        let Some(other) = Chat::new(subject, position) else { continue };
-        other.hold(two).await;
-        let alone = [alone.outcome(one), other.outcome(two)];
-        for until in 0..=chunks {
-            let Some(chat) = Chat::new(subject, position) else { continue };
-            let mut first = chat.turns(one);
+        let (Some(chat), Some(other)) = (Chat::new(subject, position), Chat::new(subject, position)) else {
+            continue;
+        };
+        let alone = [chat.talk(one).to_its_end().await, other.talk(two).to_its_end().await];
+        for until in 0.. {
+            let Some(chat) = Chat::new(subject, position) else { break };
+            let (mut first, mut goes_on) = (chat.talk(one), true);
             for _ in 0..until {
-                chat.next(one, &mut first).await;
+                goes_on = first.next().await;
             }
-            chat.hold(two).await;
-            while chat.next(one, &mut first).await {}
-            for (conversation, alone) in CONVERSATIONS.into_iter().zip(&alone) {
-                check(subject, conversation, alone, &chat.outcome(conversation));
+            let second = chat.talk(two).to_its_end().await;
+            let beside = [first.to_its_end().await, second];
+            for ((conversation, alone), beside) in CONVERSATIONS.iter().zip(&alone).zip(&beside) {
+                check(subject, conversation, alone, beside);
+            }
+            if !goes_on {
+                break;
             }
         }
     }
@@ -80,64 +81,62 @@ struct Chat<'a> {
     subject: &'a Subject,
     client: ChatClient,
     model: Caller,
-    answers: Mutex<HashMap<String, Vec<String>>>,
 }
 
 impl<'a> Chat<'a> {
     /// Returns a chat without turns; `None` if the chain refuses this position of memory.
     fn new(subject: &'a Subject, position: Position) -> Option<Self> {
         let model = Caller::new(subject);
-        match client(subject, position, model.clone(), &tools(|_| {})) {
-            Ok(client) => Some(Self { subject, client, model, answers: Mutex::default() }),
-            Err(error) if error.kind() == ErrorKind::Configuration => None,
-            Err(error) => subject.breaks(FITS, error),
-        }
+        let client = client(subject, position, model.clone(), &tools(|_| {}))?;
+        Some(Self { subject, client, model })
     }
 
-    /// Returns the items of the turns of a conversation, one turn after another.
-    fn turns(&self, conversation: &'static str) -> Items {
+    /// Begins the turns of a conversation, one after another.
+    fn talk(&'a self, conversation: &'static str) -> Talk<'a> {
         let (client, question) = (self.client.clone(), self.subject.question.clone());
         let turns = TURNS.map(|turn| {
             let question = format!("{question} {} It {turn}.", words(conversation));
             let prompt = client.prompt().user(question).conversation(conversation);
             prompt.turn(format!("{conversation}-{turn}").as_str()).stream()
         });
-        bounded(futures::stream::iter(turns).flatten())
+        let items = bounded(futures::stream::iter(turns).flatten());
+        Talk { chat: self, conversation, items, answers: Vec::new() }
     }
+}
 
+/// A conversation that is being held.
+struct Talk<'a> {
+    chat: &'a Chat<'a>,
+    conversation: &'static str,
+    items: Items,
+    answers: Vec<String>,
+}
+
+impl Talk<'_> {
     /// Takes the next item. Returns whether there was one.
-    async fn next(&self, conversation: &str, items: &mut Items) -> bool {
-        let Some(item) = within(self.subject, items.next()).await else { return false };
-        let shown = match item {
+    async fn next(&mut self) -> bool {
+        let subject = self.chat.subject;
+        let Some(item) = within(subject, self.items.next()).await else { return false };
+        match item {
             // Tools of one answer may end in any order. The next request has their results.
-            Ok(Chunk::Tool(_)) => return true,
-            Ok(Chunk::Completed(response)) => written(&response),
-            Ok(chunk) => format!("{chunk:?}"),
-            Err(error) => self.subject.breaks(
+            Ok(Chunk::Tool(_)) => {}
+            Ok(Chunk::Completed(response)) => self.answers.push(written(&response)),
+            Ok(chunk) => self.answers.push(format!("{chunk:?}")),
+            Err(error) => subject.breaks(
                 FITS,
-                format_args!("a turn of conversation {conversation} fails: {:?}: {error}", error.kind()),
+                format_args!(
+                    "a turn of conversation {} fails: {:?}: {error}",
+                    self.conversation,
+                    error.kind()
+                ),
             ),
-        };
-        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
-        answers.entry(conversation.to_owned()).or_default().push(shown);
+        }
         true
     }
 
-    /// Holds a conversation. Returns the number of its items.
-    async fn hold(&self, conversation: &'static str) -> usize {
-        let (mut items, mut count) = (self.turns(conversation), 0);
-        while self.next(conversation, &mut items).await {
-            count += 1;
-        }
-        count
-    }
-
-    fn outcome(&self, conversation: &str) -> Outcome {
-        let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
-        Outcome {
-            requests: self.model.requests(conversation),
-            answers: answers.get(conversation).cloned().unwrap_or_default(),
-        }
+    async fn to_its_end(mut self) -> Outcome {
+        while self.next().await {}
+        Outcome { requests: self.chat.model.requests(self.conversation), answers: self.answers }
     }
 }
 
@@ -162,7 +161,6 @@ struct Caller {
 struct Received {
     requests: Vec<(String, String)>,
     called: HashMap<TurnId, HashSet<Text>>,
-    asked: HashMap<TurnId, usize>,
 }
 
 impl Caller {
@@ -183,12 +181,10 @@ impl Caller {
         let conversation = turn.as_str().split('-').next().unwrap_or_default().to_owned();
         let words = words(&conversation);
         received.requests.push((conversation, described(request)));
-        let asked = received.asked.entry(turn.clone()).or_default();
-        *asked += 1;
-        if *asked > ROUNDS {
+        if request.round > ROUNDS {
             return Answer::new().text(LAST).usage(10, 5).finish(FinishReason::Stop);
         }
-        let called = received.called.entry(turn.clone()).or_default();
+        let called = received.called.entry(turn).or_default();
         let new: Vec<_> =
             request.tools.definitions().filter(|tool| called.insert(tool.name.clone())).cloned().collect();
         let answer = Answer::new().text(format!("{} {words}", self.answer)).usage(10, 5);

@@ -1,10 +1,9 @@
 //! The clause that two turns at once do not mix.
 
-use std::collections::HashMap;
 use std::future::poll_fn;
 use std::task::Poll;
 
-use advisor_core::{Chunk, ErrorKind, TurnId};
+use advisor_core::{Chunk, ErrorKind};
 use futures::StreamExt;
 use tokio::task::yield_now;
 
@@ -113,12 +112,9 @@ async fn poll_once(items: &mut Option<Items>, outcome: &mut Outcome) {
 /// Returns a model that answers the two turns differently, with a pause before each delta.
 fn model(subject: &Subject) -> Inside {
     let scripts = TURNS.map(|turn| Script::calls_with(&format!("{} This is for {turn}.", subject.answer)));
-    let mut asked: HashMap<TurnId, usize> = HashMap::new();
     Inside::from_fn(move |prompt| {
-        let times = asked.entry(prompt.turn.clone()).or_default();
-        *times += 1;
         let place = usize::from(prompt.turn.as_str() != TURNS[0]);
-        match (*times, scripts.get(place)) {
+        match (prompt.round, scripts.get(place)) {
             (1, Some(script)) => script.whole(Cut::Every(5), Pace::WithPauses),
             _ => Answer::from_text(LAST),
         }

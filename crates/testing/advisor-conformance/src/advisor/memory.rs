@@ -1,10 +1,6 @@
 //! Clauses about an advisor in a chain with memory and a tool loop.
 
-use std::collections::HashMap;
-
-use advisor_core::{
-    ChatClient, ChatModel, ChatResponse, ErrorKind, Message, Phase, Result, Role, ToolSet, TurnId,
-};
+use advisor_core::{ChatClient, ChatModel, ChatResponse, ErrorKind, Message, Phase, Result, Role, ToolSet};
 use advisor_testkit::{TranscriptError, validate_transcript};
 use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore};
 use futures::StreamExt;
@@ -86,11 +82,8 @@ impl<'a> Conversation<'a> {
     fn new(subject: &'a Subject, position: Position) -> Option<Self> {
         let inside = model(subject);
         let at_start = inside.clone();
-        match client(subject, position, inside.clone(), &tools(move |_| note_start(&at_start))) {
-            Ok(client) => Some(Self { subject, position, inside, client }),
-            Err(error) if error.kind() == ErrorKind::Configuration => None,
-            Err(error) => subject.breaks(FITS, error),
-        }
+        let client = client(subject, position, inside.clone(), &tools(move |_| note_start(&at_start)))?;
+        Some(Self { subject, position, inside, client })
     }
 
     fn turn(&self, turn: &str) -> Items {
@@ -225,8 +218,21 @@ pub async fn law_k2_k4_turn_after_a_dropped_one_works(subject: &Subject) {
     }
 }
 
-/// Creates a chain of the advisor with memory and a tool loop.
+/// Creates a chain of the advisor with memory and a tool loop; `None` if it refuses this position of memory.
 pub(super) fn client(
+    subject: &Subject,
+    position: Position,
+    model: impl ChatModel,
+    tools: &ToolSet,
+) -> Option<ChatClient> {
+    match built(subject, position, model, tools) {
+        Ok(client) => Some(client),
+        Err(error) if error.kind() == ErrorKind::Configuration => None,
+        Err(error) => subject.breaks(FITS, error),
+    }
+}
+
+fn built(
     subject: &Subject,
     position: Position,
     model: impl ChatModel,
@@ -262,12 +268,9 @@ fn note_start(inside: &Inside) {
 /// Returns a model whose first turn calls tools, and whose others answer at once.
 fn model(subject: &Subject) -> Inside {
     let (calls, text, words) = (Script::calls(subject), Script::text(subject), subject.answer.clone());
-    let mut asked: HashMap<TurnId, usize> = HashMap::new();
     Inside::from_fn(move |prompt| {
-        let times = asked.entry(prompt.turn.clone()).or_default();
-        *times += 1;
         let script = if prompt.turn.as_str() == "one" { &calls } else { &text };
-        match *times {
+        match prompt.round {
             1 => script.whole(Cut::Every(5), Pace::OneByOne),
             2 => Answer::from_text(words.as_str()),
             _ => Answer::from_text(LAST),

@@ -79,7 +79,7 @@ pub(super) struct Shared {
     pub(super) stopped: Vec<Waker>,
     closed: bool,
     alive: usize,
-    events: Vec<Event>,
+    pub(super) events: Vec<Event>,
     watch: Option<Arc<Watch>>,
 }
 
@@ -172,11 +172,6 @@ impl AwaitPoints {
 
     pub(super) fn record(&self, event: Event) {
         self.lock().events.push(event);
-    }
-
-    /// Checks whether one of the events satisfies `is_it`.
-    pub(super) fn has_event(&self, is_it: impl FnMut(&Event) -> bool) -> bool {
-        self.lock().events.iter().any(is_it)
     }
 
     /// Takes the next stop whose point was reached, if any.

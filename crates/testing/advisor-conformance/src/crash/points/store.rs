@@ -50,7 +50,11 @@ impl StorePoints {
     }
 
     fn was_applied(&self, batch: &BatchKey) -> bool {
-        self.points.has_event(|event| matches!(event, Event::Appended { key, .. } if key == batch))
+        self.points
+            .lock()
+            .events
+            .iter()
+            .any(|event| matches!(event, Event::Appended { key, .. } if key == batch))
     }
 
     /// Returns the operation whose points are passed, if it has any.

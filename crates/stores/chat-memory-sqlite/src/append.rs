@@ -145,25 +145,16 @@ impl Log {
         let version = Version(self.version).after(entries.len()).0;
         let last = self.write_entries(transaction, batch.fork_at(Version(self.version)), entries)?;
         let last = last.as_ref().unwrap_or(&self.last);
-        transaction
-            .prepare_cached(
-                "INSERT INTO batches (conversation, turn, round, step, before, after)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-            )
-            .and_then(|mut statement| {
-                let BatchKey { turn, round, step, .. } = &batch.key;
-                let key = (turn.as_str(), round, step.as_str());
-                statement.execute(params![self.id, key.0, key.1, key.2, self.version, version])
-            })?;
+        let BatchKey { turn, round, step, .. } = &batch.key;
+        let row = params![self.id, turn.as_str(), round, step.as_str(), self.version, version];
+        let sql = "INSERT INTO batches (conversation, turn, round, step, before, after)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+        transaction.prepare_cached(sql)?.execute(row)?;
         let token = batch.token.map(|token| token.0).or(self.token).map(u64::cast_signed);
-        transaction
-            .prepare_cached(
-                "UPDATE conversations SET version = ?2, fence = ?3, turn = CAST(?4 AS TEXT), turn_from = ?5, open = ?6
-                 WHERE id = ?1",
-            )
-            .and_then(|mut statement| {
-                statement.execute(params![self.id, version, token, last.turn, last.turn_from, last.open])
-            })?;
+        let row = params![self.id, version, token, last.turn, last.turn_from, last.open];
+        let sql = "UPDATE conversations SET version = ?2, fence = ?3, turn = CAST(?4 AS TEXT), turn_from = ?5, open = ?6
+                 WHERE id = ?1";
+        transaction.prepare_cached(sql)?.execute(row)?;
         Ok(Version(version))
     }
 
@@ -198,9 +189,8 @@ impl Log {
 
     /// Records a fork and returns the place of the parent.
     fn fork_point(&self, transaction: &Transaction<'_>, first: u64, parent: EntryId) -> Result<Place> {
-        transaction
-            .prepare_cached("INSERT INTO forks (conversation, first, parent) VALUES (?1, ?2, ?3)")
-            .and_then(|mut statement| statement.execute(params![self.id, first, parent.0]))?;
+        let sql = "INSERT INTO forks (conversation, first, parent) VALUES (?1, ?2, ?3)";
+        transaction.prepare_cached(sql)?.execute(params![self.id, first, parent.0])?;
         Ok(self.place(transaction, parent.0)?.unwrap_or(Place::BEGINNING))
     }
 }

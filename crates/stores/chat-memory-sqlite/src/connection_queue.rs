@@ -1,12 +1,13 @@
 //! `ConnectionQueue`: a few connections behind a semaphore. It runs closures on blocking threads and closes the
 //! connections.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use conversation_store::{Result, StoreError};
 use rusqlite::Connection;
+use scopeguard::guard;
 use tokio::runtime::Handle;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
 
 use crate::failure::{Failure, lasting};
 
@@ -41,10 +42,12 @@ impl ConnectionQueue {
         let place = Arc::clone(&self.places).acquire_owned().await.map_err(lasting)?;
         let queue = Arc::clone(self);
         let working = runtime.spawn_blocking(move || {
-            let mut borrowed = Borrowed { connection: queue.take(), queue, _place: place };
-            let connection =
-                borrowed.connection.as_mut().ok_or_else(|| lasting("there is no connection left"))?;
-            Ok(work(connection)?)
+            let connection = queue.idle().pop().ok_or_else(|| lasting("there is no connection left"))?;
+            // It returns even if the work panics, before its permit is released.
+            let mut borrowed = guard((connection, queue, place), |(connection, queue, _place)| {
+                queue.idle().push(connection);
+            });
+            Ok(work(&mut borrowed.0)?)
         });
         working.await.unwrap_or_else(|_| Err(lost("the work on the file has broken off")))
     }
@@ -57,13 +60,13 @@ impl ConnectionQueue {
             return;
         };
         self.places.close();
-        let connections = std::mem::take(&mut *self.idle.lock().unwrap_or_else(PoisonError::into_inner));
+        let connections = std::mem::take(&mut *self.idle());
         // This fails only if the runtime shuts down, which closes the connections, too.
         runtime.spawn_blocking(move || drop(connections)).await.unwrap_or_default();
     }
 
-    fn take(&self) -> Option<Connection> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop()
+    fn idle(&self) -> MutexGuard<'_, Vec<Connection>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -75,19 +78,5 @@ impl Drop for ConnectionQueue {
         if let Ok(runtime) = Handle::try_current() {
             runtime.spawn_blocking(move || drop(connections));
         }
-    }
-}
-
-/// A borrowed connection. It returns to its pool even if the work panics, before its permit is released.
-struct Borrowed {
-    connection: Option<Connection>,
-    queue: Arc<ConnectionQueue>,
-    _place: OwnedSemaphorePermit,
-}
-
-impl Drop for Borrowed {
-    fn drop(&mut self) {
-        let connection = self.connection.take();
-        self.queue.idle.lock().unwrap_or_else(PoisonError::into_inner).extend(connection);
     }
 }

@@ -6,6 +6,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 
 use crate::RedisServer;
 use crate::failure::lasting;
+use crate::scripts::{EXISTS, LIST, MARK, MARKED, UNMARK};
 
 /// The maximum number of candidates that are read at once, and of concurrent checks of them.
 const CANDIDATES: usize = 256;
@@ -13,21 +14,21 @@ const CANDIDATES: usize = 256;
 impl RedisServer {
     /// Adds a conversation to the index and returns its mark. It is not listed before it exists.
     pub(crate) async fn mark(&self, key: &ConversationKey) -> Result<u64> {
-        let mut script = self.scripts.mark.key(self.prefix.index(key.tenant()));
+        let mut script = MARK.key(self.prefix.index(key.tenant()));
         // A mark without a conversation only costs lists some work, so a failure here counts as nothing written.
         self.ask(script.arg(key.conversation())).await
     }
 
     /// Returns the mark of a conversation, if it has one.
     pub(crate) async fn marked(&self, key: &ConversationKey) -> Result<Option<u64>> {
-        let mut script = self.scripts.marked.key(self.prefix.index(key.tenant()));
+        let mut script = MARKED.key(self.prefix.index(key.tenant()));
         let mark = self.ask(script.arg(key.conversation())).await?;
         Ok((mark > 0).then_some(mark))
     }
 
     /// Removes a conversation from the index, unless it got another mark since.
     pub(crate) async fn unmark(&self, key: &ConversationKey, mark: u64) -> Result {
-        let mut script = self.scripts.unmark.key(self.prefix.index(key.tenant()));
+        let mut script = UNMARK.key(self.prefix.index(key.tenant()));
         self.run(script.arg(key.conversation()).arg(mark)).await.map(drop)
     }
 
@@ -57,7 +58,7 @@ impl RedisServer {
             ListOrder::Ascending => "up",
             ListOrder::Descending => "down",
         };
-        let mut script = self.scripts.list.key(self.prefix.index(tenant));
+        let mut script = LIST.key(self.prefix.index(tenant));
         let script = script.arg(after).arg(wanted).arg(order);
         let found: Vec<String> = self.ask(script).await?;
         let key = |conversation: String| ConversationKey::in_tenant(tenant, &conversation).map_err(lasting);
@@ -65,7 +66,7 @@ impl RedisServer {
     }
 
     async fn if_present(&self, key: ConversationKey) -> Result<Option<ConversationKey>> {
-        let script = self.scripts.exists.key(self.prefix.conversation(&key));
+        let script = EXISTS.key(self.prefix.conversation(&key));
         let there: bool = self.ask(&script).await?;
         Ok(there.then_some(key))
     }

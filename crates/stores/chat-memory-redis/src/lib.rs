@@ -69,6 +69,7 @@ mod failure;
 mod index;
 mod prefix;
 mod replies;
+mod scripts;
 mod server;
 mod store;
 

@@ -1,5 +1,4 @@
-//! The server as the store uses it: its connection, its scripts and the names of its keys. It knows a script by a hash
-//! of its text; one that it does not know is sent to it.
+//! The server as the store uses it: its connection and the names of its keys.
 
 use std::fmt;
 use std::io;
@@ -12,7 +11,7 @@ use conversation_store::{Result, StoreError};
 use redis::aio::{ConnectionLike, MultiplexedConnection};
 use redis::{
     AsyncConnectionConfig, Client, FromRedisValue, ProtocolVersion, PushInfo, PushKind, RedisError,
-    RedisResult, Script, ScriptInvocation, Value,
+    RedisResult, ScriptInvocation, Value,
 };
 use scopeguard::{ScopeGuard, guard};
 use tokio::sync::Mutex;
@@ -23,6 +22,7 @@ use crate::failure::{
 };
 use crate::prefix::Prefix;
 use crate::replies::read;
+use crate::scripts::EXISTS;
 
 /// The default timeout of getting a connection and of getting an answer, each.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -34,7 +34,6 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 pub struct RedisServer {
     link: Arc<dyn Link>,
     pub(crate) prefix: Prefix,
-    pub(crate) scripts: Arc<Scripts>,
     /// The timeout of getting a connection and of getting an answer, each.
     timeout: Duration,
 }
@@ -121,10 +120,9 @@ impl RedisServer {
     }
 
     async fn over(link: impl Link, prefix: &str) -> Result<Self, SetupError> {
-        let (prefix, scripts) = (Prefix::new(prefix)?, Arc::new(Scripts::new()));
-        let server = Self { link: Arc::new(link), prefix, scripts, timeout: TIMEOUT };
+        let server = Self { link: Arc::new(link), prefix: Prefix::new(prefix)?, timeout: TIMEOUT };
         // The probe only checks that scripts can be run.
-        let probe = server.scripts.exists.key(server.prefix.probe());
+        let probe = EXISTS.key(server.prefix.probe());
         if server.ask(&probe).await? {
             return Err(lasting("a key of the prefix is used by something else").into());
         }
@@ -239,44 +237,5 @@ async fn answer(
     match time::timeout(timeout, script.invoke_async(connection)).await {
         Ok(answer) => answer,
         Err(_) => Err(io::Error::from(io::ErrorKind::TimedOut).into()),
-    }
-}
-
-pub(crate) struct Scripts {
-    pub(crate) append: Script,
-    pub(crate) load: Script,
-    pub(crate) read: Script,
-    pub(crate) branches: Script,
-    pub(crate) delete: Script,
-    pub(crate) exists: Script,
-    pub(crate) acquire: Script,
-    pub(crate) renew: Script,
-    pub(crate) list: Script,
-    pub(crate) mark: Script,
-    pub(crate) marked: Script,
-    pub(crate) unmark: Script,
-}
-
-const CONVERSATION: &str = include_str!("scripts/conversation.lua");
-const LEASE: &str = include_str!("scripts/lease.lua");
-
-impl Scripts {
-    pub(crate) fn new() -> Self {
-        let of_conversation = |script: &str| Script::new(&[CONVERSATION, script].concat());
-        let of_lease = |script: &str| Script::new(&[CONVERSATION, LEASE, script].concat());
-        Self {
-            append: of_conversation(include_str!("scripts/append.lua")),
-            load: of_conversation(include_str!("scripts/load.lua")),
-            read: of_conversation(include_str!("scripts/read.lua")),
-            branches: of_conversation(include_str!("scripts/branches.lua")),
-            delete: of_conversation(include_str!("scripts/delete.lua")),
-            exists: Script::new(include_str!("scripts/exists.lua")),
-            acquire: of_lease(include_str!("scripts/acquire.lua")),
-            renew: of_lease(include_str!("scripts/renew.lua")),
-            list: Script::new(include_str!("scripts/list.lua")),
-            mark: Script::new(include_str!("scripts/mark.lua")),
-            marked: Script::new(include_str!("scripts/marked.lua")),
-            unmark: Script::new(include_str!("scripts/unmark.lua")),
-        }
     }
 }

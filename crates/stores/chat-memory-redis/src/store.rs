@@ -12,6 +12,7 @@ use redis::Value;
 
 use crate::failure::{after_writing, from_reading, lasting};
 use crate::replies::Reply;
+use crate::scripts::{ACQUIRE, APPEND, BRANCHES, DELETE, LOAD, READ, RENEW};
 use crate::{RedisServer, SetupError};
 
 /// A store of conversations in Redis or Valkey. Clones share the connection.
@@ -56,14 +57,14 @@ impl ConversationStore for RedisStore {
 
     async fn read(&self, key: &ConversationKey, after: EntryId, limit: usize) -> Result<Vec<Entry>> {
         let after = after.0.min(EXACT);
-        let mut script = self.server.scripts.read.key(self.server.prefix.conversation(key));
+        let mut script = READ.key(self.server.prefix.conversation(key));
         let last = after.saturating_add(clipped(limit)).min(EXACT);
         let answer = self.server.run(script.arg(after).arg(last)).await;
         answer.and_then(Reply::from_value).and_then(|reply| reply.range(after)).map_err(from_reading)
     }
 
     async fn branches(&self, key: &ConversationKey) -> Result<Vec<EntryId>> {
-        let script = self.server.scripts.branches.key(self.server.prefix.conversation(key));
+        let script = BRANCHES.key(self.server.prefix.conversation(key));
         self.server.run(&script).await.and_then(Reply::from_value).and_then(Reply::tips).map_err(from_reading)
     }
 
@@ -88,7 +89,7 @@ impl ConversationStore for RedisStore {
 
     async fn delete(&self, key: &ConversationKey) -> Result {
         let mark = self.server.marked(key).await?;
-        let mut script = self.server.scripts.delete.key(self.server.prefix.conversation(key));
+        let mut script = DELETE.key(self.server.prefix.conversation(key));
         self.server.run(script.arg(mark.map(|mark| mark.to_string()).unwrap_or_default())).await?;
         match mark {
             Some(mark) => self.server.unmark(key, mark).await.map_err(after_writing),
@@ -119,7 +120,7 @@ impl RedisStore {
             ReadRange::LastTurns(count) => ("turns", clipped(count)),
         };
         let to = tip.map(|tip| tip.0.min(EXACT).to_string()).unwrap_or_default();
-        let mut script = self.server.scripts.load.key(self.server.prefix.conversation(key));
+        let mut script = LOAD.key(self.server.prefix.conversation(key));
         let answer = self.server.run(script.arg(unit).arg(count).arg(to)).await;
         answer.and_then(Reply::from_value).and_then(|reply| reply.snapshot(tip)).map_err(from_reading)
     }
@@ -133,7 +134,7 @@ impl RedisStore {
         mark: u64,
     ) -> Result<Value> {
         let token = batch.token.map(|token| token.0.to_string()).unwrap_or_default();
-        let mut script = self.server.scripts.append.key(self.server.prefix.conversation(key));
+        let mut script = APPEND.key(self.server.prefix.conversation(key));
         // No conversation reaches the highest version, so an expected version beyond it conflicts in any case.
         let script = script.arg(expected.0.min(EXACT)).arg(batch.key.to_string()).arg(token).arg(mark);
         let parent = batch.parent.map(|parent| parent.0.min(EXACT).to_string());
@@ -200,7 +201,7 @@ impl Leases for RedisStore {
         waits: bool,
     ) -> Result<FencingToken> {
         let takeover_from = takeover_from.map(known).unwrap_or_default();
-        let mut script = self.server.scripts.acquire.key(self.server.prefix.conversation(key));
+        let mut script = ACQUIRE.key(self.server.prefix.conversation(key));
         let script = script.arg(turn.as_str()).arg(micros(ttl)).arg(takeover_from).arg(u8::from(waits));
         let mut reply = self.server.run(script).await.and_then(Reply::from_value)?;
         if reply.word != "held" {
@@ -212,7 +213,7 @@ impl Leases for RedisStore {
     }
 
     async fn renew(&self, key: &ConversationKey, token: FencingToken, ttl: Duration) -> Result {
-        let mut script = self.server.scripts.renew.key(self.server.prefix.conversation(key));
+        let mut script = RENEW.key(self.server.prefix.conversation(key));
         let reply = self.server.run(script.arg(known(token)).arg(micros(ttl))).await;
         if reply.and_then(Reply::from_value)?.word == "fenced" { Err(StoreError::Fenced) } else { Ok(()) }
     }

@@ -4,9 +4,7 @@ use std::future::ready;
 use std::panic::AssertUnwindSafe;
 use std::sync::{LazyLock, mpsc};
 
-use advisor_chain::advisors::{
-    Budget, OnlyTools, PrefixWatch, RateLimit, ReReading, Retry, SystemTemplate, ToolSearch,
-};
+use advisor_chain::advisors::{Budget, OnlyTools, RateLimit, ReReading, Retry, SystemTemplate, ToolSearch};
 use advisor_chain::chain::{Backoff, FallbackModel, context_fn};
 use advisor_chain::mcp::{ChainServer, McpServer, McpTools};
 use advisor_chain::retrieval::{Document, InMemoryVectors, PastTurns, Query, Retrieval};
@@ -162,7 +160,6 @@ fn of_the_workspace() -> Vec<(&'static str, Subject)> {
             "a response cache with similar questions",
             Subject::new(|| ResponseCache::default().with_similar(WordEmbeddings::default(), 0.999)),
         ),
-        ("a prefix watch", Subject::new(PrefixWatch::default)),
         (
             "tools of a function",
             Subject::new(|| tools_fn("tools", |_: ChatRequest| async { Ok(ToolSet::new()) })),
@@ -220,7 +217,7 @@ fn of_the_examples() -> Vec<(&'static str, Subject)> {
 }
 
 /// Advisors of the workspace that look at each chunk, and the allocations that it may cost.
-const LOOKING_AT_CHUNKS: [(&str, u64); 17] = [
+const LOOKING_AT_CHUNKS: [(&str, u64); 16] = [
     ("words that do not occur", 0),
     ("an output guard that does not match", 0),
     ("a policy that allows", 0),
@@ -233,7 +230,6 @@ const LOOKING_AT_CHUNKS: [(&str, u64); 17] = [
     ("a rate limit", 0),
     ("a response cache", 0),
     ("a response cache with similar questions", 0),
-    ("a prefix watch", 0),
     ("a fallback from a model that is down", 0),
     ("memory", 0),
     ("a tool loop that shows text", 0),

@@ -1,7 +1,7 @@
 //! Tests all advisors of the guide, the examples and the documentation in one chain, in every order, and guards,
 //! a budget, a retry, a rate limit and a cache among them. The shown, the returned and the stored answers are equal.
 
-use advisor_chain::advisors::{Budget, OnlyTools, PrefixWatch, RateLimit, ReReading, Retry, ToolSearch};
+use advisor_chain::advisors::{Budget, OnlyTools, RateLimit, ReReading, Retry, ToolSearch};
 use advisor_chain::chain::Backoff;
 use advisor_chain::stream_policy::{Guard, LetterCase};
 use advisor_examples::advisors::{
@@ -38,7 +38,7 @@ const OUTER: [Add; 7] = [
 ];
 
 /// The advisors that run for each call of the model.
-const INNER: [Add; 15] = [
+const INNER: [Add; 14] = [
     |client| client.advisor(redaction(&[("Mallory", "[name]")])),
     |client| client.advisor(stopping("forbidden")),
     |client| client.advisor(Cache::default()),
@@ -57,7 +57,6 @@ const INNER: [Add; 15] = [
     },
     |client| client.advisor(ResponseCache::default()),
     |client| client.advisor(ResponseCache::default().with_similar(WordEmbeddings::new(), 0.999)),
-    |client| client.advisor(PrefixWatch::default()),
     |client| client.advisor(OnlyTools::new(["look", "search_tools"])),
     |client| client.advisor(ToolSearch::new(&ToolSet::new()).unwrap()),
     |client| client.advisor(ReReading),

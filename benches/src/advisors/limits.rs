@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use advisor_chain::advisors::{Budget, PrefixWatch, RateLimit, ResponseCache, Retry};
+use advisor_chain::advisors::{Budget, RateLimit, ResponseCache, Retry};
 
 use super::{Base, Row, Touch};
 
@@ -16,6 +16,5 @@ pub(super) fn rows() -> Vec<Row> {
         Row::new("ResponseCache", ResponseCache::default)
             .in_a(Base::Text, ", no hit")
             .touching(Touch::Works(60)),
-        Row::new("PrefixWatch", PrefixWatch::default),
     ]
 }

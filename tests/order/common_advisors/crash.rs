@@ -1,6 +1,6 @@
 //! The advisors at every await point of the crash kit. Its answers have no token counts, so the budget ignores that.
 
-use advisor_chain::advisors::{Budget, PrefixWatch, RateLimit, Retry};
+use advisor_chain::advisors::{Budget, RateLimit, Retry};
 use advisor_chain::chain::Backoff;
 use advisor_conformance::crash::Leaves;
 use advisor_conformance::{crash_points_of_advisor, crash_points_of_chain};
@@ -35,7 +35,6 @@ crash_points_of! {
     a_rate_limit: rate_limit(),
     a_cache: ResponseCache::default(),
     a_cache_with_similar_questions: ResponseCache::default().with_similar(WordEmbeddings::new(), 0.9),
-    a_prefix_watch: PrefixWatch::default(),
 }
 
 mod all_with_memory_outside {

@@ -3,7 +3,6 @@
 mod budget;
 mod budget_in_round;
 mod crash;
-mod prefix_watch;
 mod prompts;
 mod rate_limit;
 mod rejected_answers;

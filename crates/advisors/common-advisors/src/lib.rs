@@ -11,13 +11,11 @@ mod money;
 mod per_tenant;
 #[cfg(feature = "policy")]
 pub mod policy;
-#[cfg(feature = "prefix-watch")]
-mod prefix_watch;
 #[cfg(feature = "prompts")]
 mod prompts;
 #[cfg(feature = "rate-limit")]
 mod rate_limit;
-#[cfg(any(feature = "prefix-watch", feature = "routing"))]
+#[cfg(feature = "routing")]
 mod recent;
 #[cfg(feature = "cache")]
 mod response_cache;
@@ -36,8 +34,6 @@ mod tools;
 pub use budget::{Budget, Spent};
 #[cfg(feature = "budget")]
 pub use money::{Money, Price};
-#[cfg(feature = "prefix-watch")]
-pub use prefix_watch::{PrefixChange, PrefixWatch};
 #[cfg(feature = "prompts")]
 pub use prompts::{PromptTemplate, ReReading, SystemTemplate, TemplateValues};
 #[cfg(feature = "rate-limit")]

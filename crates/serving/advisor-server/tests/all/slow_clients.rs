@@ -44,6 +44,9 @@ async fn law_r1_slow_client_gets_error_and_delays_no_other() {
     let (address, serving) = served(setting.server.clone()).await;
     let mut slow = connect(address, "/api/chat", r#"{"message":"Hi","conversation":"c1"}"#).await;
     read_until(&mut slow, "200 OK").await;
+    let body = r#"{"model":"chain","stream":true,"messages":[{"role":"user","content":"Hi"}]}"#;
+    let mut of_openai = connect(address, "/v1/chat/completions", body).await;
+    read_until(&mut of_openai, "200 OK").await;
 
     let mut same = TcpStream::connect(address).await.unwrap();
     same.write_all(b"GET /api/conversations/c1/stream HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
@@ -63,6 +66,7 @@ async fn law_r1_slow_client_gets_error_and_delays_no_other() {
 
     let rest = read_until(&mut slow, "[DONE]").await;
     assert!(rest.contains("the connection was too slow, read the conversation"));
+    assert!(read_until(&mut of_openai, "slow_reader").await.contains("the connection was too slow"));
     let received = (0..CHUNKS).take_while(|number| rest.contains(&mark(*number))).count();
     assert!(received < CHUNKS / 2 && !rest.contains(&mark(CHUNKS - 1)), "{received} chunks were kept for it");
     serving.abort();

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use advisor_core::Error;
 use advisor_core::json::{MOST_VALUES, values};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
@@ -53,14 +52,14 @@ impl Place {
     pub(crate) async fn work<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T, Error> {
+    ) -> Result<T, Refusal> {
         let place = Arc::clone(&self.0);
         let working = tokio::task::spawn_blocking(move || {
             let made = work();
             drop(place);
             made
         });
-        working.await.map_err(Error::advisor)
+        working.await.map_err(|_| Refusal::internal())
     }
 }
 
@@ -74,7 +73,7 @@ pub(crate) async fn parse_elsewhere<T: Send + 'static>(
     parse: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Refusal> {
     let place = places.begin().await?;
-    Ok(place.work(parse).await?)
+    place.work(parse).await
 }
 
 /// Checks whether JSON texts have few enough values together to be parsed.

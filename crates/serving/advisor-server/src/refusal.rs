@@ -114,10 +114,11 @@ impl Refusal {
         Self::new(StatusCode::BAD_REQUEST, "history_not_found", message)
     }
 
-    /// Of a list that has other messages than the conversation. `number` counts those of the user.
+    /// Of a list that has other messages than the conversation. `number` counts those of the user: 0 is what stands before
+    /// the first one, or continues one that is not compared.
     pub(crate) fn other_history(number: usize) -> Self {
         let what = match number {
-            0 => "a call before the user's first message".to_owned(),
+            0 => "a call or an answer of the list".to_owned(),
             number => format!("the user's message {number} of the list, or the answer to it,"),
         };
         let message = format!(
@@ -173,7 +174,7 @@ impl Refusal {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "answer_too_large", message)
     }
 
-    /// The turn may have begun.
+    /// Of a request whose work panics, or whose runtime ends. The turn may have begun.
     pub(crate) fn internal() -> Self {
         let refusal = Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "an internal error");
         Self { begins_second_turn: true, ..refusal }

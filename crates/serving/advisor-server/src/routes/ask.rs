@@ -67,7 +67,9 @@ impl Question {
     ) -> Result<Self, Refusal> {
         let question = Self::resuming(user, conversation, turn, input, None)?;
         if question.input.is_empty() {
-            return Err(Refusal::bad_request("the message is empty"));
+            return Err(Refusal::bad_request(
+                "the request has nothing new: no message of the user with a content, and no result or decision",
+            ));
         }
         Ok(question)
     }

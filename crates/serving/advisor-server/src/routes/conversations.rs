@@ -5,7 +5,7 @@ pub(super) mod stored_page;
 
 use std::num::{NonZeroU64, NonZeroUsize};
 
-use advisor_core::{ConversationKey, Error, Message, Role, TurnId};
+use advisor_core::{ConversationKey, Message, Role, TurnId};
 use axum::Json;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
@@ -151,7 +151,7 @@ pub(super) async fn delete(
     };
     // To its end, also if the client goes away.
     let deleted = tokio::spawn(deleting.in_current_span()).await;
-    deleted.unwrap_or_else(|error| Err(Error::advisor(error).into()))?;
+    deleted.unwrap_or_else(|_| Err(Refusal::internal()))?;
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use advisor_core::{ConversationKey, Message, TurnId, async_trait};
 use advisor_testkit::{Answer, Around, Asked, ScriptedModel, StoreAround, Work};
 use axum::body::Body;
-use axum::http::{Request, StatusCode};
+use axum::http::{Method, Request, StatusCode};
 use chat_memory_advisor::store::{
     Batch, BatchKey, ConversationStore, InMemoryStore, NewEntry, StoreError, Version,
 };
@@ -50,7 +50,7 @@ impl Around for Probed {
                 std::future::pending().await
             }
             (Self::Failing, Asked::List) => Err(failed()),
-            (Self::Panicking, Asked::List) => panic!("canary"),
+            (Self::Panicking, Asked::List | Asked::Delete) => panic!("canary"),
             (Self::Counting(lists), Asked::List) if lists.fetch_add(1, Ordering::Relaxed) % 2 == 1 => {
                 Err(failed())
             }
@@ -112,8 +112,12 @@ async fn law_t3_titles_wait_half_a_minute_for_a_silent_store() {
 #[tokio::test]
 async fn panic_is_an_internal_error() {
     let setting = over(Probed::Panicking);
-    for path in ["/readyz", "/api/conversations"] {
-        let response = setting.get(path).await;
+    let (get, delete) = (Method::GET, Method::DELETE);
+    for (method, path) in
+        [(&get, "/readyz"), (&get, "/api/conversations"), (&delete, "/api/conversations/c1")]
+    {
+        let request = Request::builder().method(method).uri(path).body(Body::empty()).unwrap();
+        let response = setting.send(request).await;
         assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR, "{path}");
         assert_eq!(response.headers()["x-content-type-options"], "nosniff");
         let body = json_of(response).await;

@@ -153,6 +153,25 @@ async fn ui_clients_decide_beside_a_question_that_memory_has_otherwise() {
     assert_eq!(response.status(), StatusCode::OK, "{}", text(response).await);
 }
 
+/// The list of the client has messages before these, so its first message or the one of the user is not the reason.
+#[tokio::test]
+async fn ui_refusal_of_a_continuation_says_what_is_missing() {
+    let till = open_till([Answer::from_text("Hello.")]);
+    asked(&till).await;
+    let question = json!({"id": "u1", "role": "user", "parts": [{"type": "text", "text": "Pay."}]});
+    for (parts, reason) in [
+        (Vec::new(), "nothing new"),
+        (vec![ended("pay", "c9", &json!("paid"))], "a call or an answer of the list is not in memory"),
+    ] {
+        let messages = [question.clone(), continued(&parts)];
+        let body = json!({"id": "c1", "messages": messages, "trigger": "submit-message"});
+        let response = till.setting.post("/api/ui", &body).await;
+        assert_eq!(response.status(), StatusCode::BAD_REQUEST, "{parts:?}");
+        let refused = text(response).await;
+        assert!(refused.contains(reason), "{refused}");
+    }
+}
+
 /// A call of a later turn is another one, also if the model gives it the id of the earlier one.
 #[tokio::test]
 async fn ui_approval_is_bound_to_its_turn() {

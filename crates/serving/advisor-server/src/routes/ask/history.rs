@@ -98,7 +98,7 @@ impl Stored {
             let history = sent_turns(messages.get(..history).unwrap_or_default())?;
             Ok::<_, Refusal>((Self::new(history, outside), messages))
         });
-        let (mut stored, messages) = begun.await.map_err(failed)??;
+        let (mut stored, messages) = begun.await??;
         drop(place);
         // The first read is that of a usual turn, and waits for none. The further ones have a place.
         let mut place = None;
@@ -111,7 +111,7 @@ impl Stored {
                 Some(held) => held,
                 None => server.comparisons.begin().await?,
             };
-            stored = held.work(move || stored.behind(&page.turns, turn.as_ref())).await.map_err(failed)?;
+            stored = held.work(move || stored.behind(&page.turns, turn.as_ref())).await?;
             place = Some(held);
             match rest.filter(|_| tip.is_some() && !stored.is_enough()) {
                 Some(rest) => (left, turns) = (rest, turns.saturating_mul(TWICE).min(MOST_TURNS).min(rest)),

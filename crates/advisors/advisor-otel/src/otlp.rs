@@ -68,11 +68,19 @@ impl Otlp {
         if self.addresses(|name| std::env::var(name).ok()).iter().any(|address| needs_tls(address)) {
             return Err(OtlpError::Tls);
         }
-        let runtime = Background::start()?;
-        let client = InRuntime {
-            client: HyperClient::with_default_connector(SEND_TIMEOUT, None),
-            runtime: runtime.handle.clone(),
-        };
+        let runtime = Builder::new_multi_thread().worker_threads(1).thread_name("otlp").enable_all().build();
+        let runtime = runtime.map_err(|error| OtlpError::Setup(error.into()))?;
+        match self.providers(runtime.handle().clone()) {
+            Ok((tracers, meters)) => Ok(OtlpGuard { tracers, meters, runtime: Some(runtime) }),
+            Err(error) => {
+                runtime.shutdown_background();
+                Err(error)
+            }
+        }
+    }
+
+    fn providers(&self, runtime: Handle) -> Result<(SdkTracerProvider, SdkMeterProvider), OtlpError> {
+        let client = InRuntime { client: HyperClient::with_default_connector(SEND_TIMEOUT, None), runtime };
         let metrics = MetricExporter::builder().with_http().with_http_client(client.clone());
         let metrics = self.at("v1/metrics", metrics).build().map_err(|error| OtlpError::exporter(&error))?;
         let spans = SpanExporter::builder().with_http().with_http_client(client);
@@ -87,7 +95,7 @@ impl Otlp {
             .with_span_processor(GenAiMetrics::new(&meters.meter("advisor-chain")))
             .with_batch_exporter(GenAiExporter::new(spans))
             .build();
-        Ok(OtlpGuard { tracers, meters, runtime: Some(runtime) })
+        Ok((tracers, meters))
     }
 
     /// Returns the addresses in use: the set one, or else those of the environment.
@@ -132,8 +140,8 @@ impl fmt::Debug for Otlp {
 pub struct OtlpGuard {
     tracers: SdkTracerProvider,
     meters: SdkMeterProvider,
-    /// `None` once it has stopped.
-    runtime: Option<Background>,
+    /// The runtime that sends. `None` once it has stopped.
+    runtime: Option<Runtime>,
 }
 
 impl OtlpGuard {
@@ -177,7 +185,8 @@ impl OtlpGuard {
     fn stop(&mut self) -> Result<(), OtlpError> {
         let Some(runtime) = self.runtime.take() else { return Ok(()) };
         let (spans, metrics) = (self.tracers.shutdown(), self.meters.shutdown());
-        drop(runtime);
+        // The caller may be in a runtime itself, where a wait would panic.
+        runtime.shutdown_background();
         spans.and(metrics).map_err(|error| OtlpError::Send(error.into()))
     }
 }
@@ -223,29 +232,6 @@ impl OtlpError {
 /// Returns whether an address is `https://`, in letters of any case.
 fn needs_tls(address: &str) -> bool {
     address.trim_start().get(..6).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https:"))
-}
-
-/// The runtime that sends. Its drop does not wait: the caller may be in a runtime itself, where a wait would panic.
-#[derive(Debug)]
-struct Background {
-    handle: Handle,
-    runtime: Option<Runtime>,
-}
-
-impl Background {
-    fn start() -> Result<Self, OtlpError> {
-        let runtime = Builder::new_multi_thread().worker_threads(1).thread_name("otlp").enable_all().build();
-        let runtime = runtime.map_err(|error| OtlpError::Setup(error.into()))?;
-        Ok(Self { handle: runtime.handle().clone(), runtime: Some(runtime) })
-    }
-}
-
-impl Drop for Background {
-    fn drop(&mut self) {
-        if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_background();
-        }
-    }
 }
 
 /// Sends requests in the guard's runtime. The threads of the SDK have none, and a thread that waits for a flush may be

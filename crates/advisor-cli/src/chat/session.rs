@@ -67,17 +67,12 @@ impl Session {
         }))
     }
 
-    /// Checks whether a conversation has entries.
-    pub(super) async fn exists(&self, key: &ConversationKey) -> Result<bool> {
-        let version = self.store.load(key, ReadRange::LastEntries(0)).await?.version;
-        Ok(version.0 > 0)
-    }
-
     /// Moves to a new conversation with an unused id.
     pub(super) async fn begin_another(&mut self) -> Result<()> {
         for number in 2..u32::MAX {
             let key = ConversationKey::new(&format!("chat-{number}"))?;
-            if key != self.conversation && !self.exists(&key).await? {
+            let is_unused = self.store.load(&key, ReadRange::LastEntries(0)).await?.version.0 == 0;
+            if is_unused && key != self.conversation {
                 self.conversation = key;
                 return Ok(());
             }

@@ -1,4 +1,4 @@
-//! `Places`: the large requests that are worked on at once, and the parsing of large bodies.
+//! `Places`: the large requests that are worked on at once, and the bound of values in JSON.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -63,19 +63,6 @@ impl Place {
     }
 }
 
-/// Parses a body off the async threads, when there is a place. The place is kept until the end, also if the request is
-/// dropped.
-///
-/// # Errors
-/// If no place becomes free in time.
-pub(crate) async fn parse_elsewhere<T: Send + 'static>(
-    places: &Places,
-    parse: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, Refusal> {
-    let place = places.begin().await?;
-    place.work(parse).await
-}
-
 /// Checks whether JSON texts have few enough values together to be parsed.
 ///
 /// # Errors
@@ -101,10 +88,10 @@ mod tests {
         while let Ok(place) = places.begin().await {
             taken.push(place);
         }
-        let refused = parse_elsewhere(&places, || ()).await.unwrap_err().into_response();
+        let refused = places.begin().await.unwrap_err().into_response();
         assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
         assert!(refused.headers().contains_key("retry-after"));
         drop(taken);
-        assert_eq!(parse_elsewhere(&places, || 5).await.unwrap(), 5);
+        assert_eq!(places.begin().await.unwrap().work(|| 5).await.unwrap(), 5);
     }
 }

@@ -111,11 +111,10 @@ pub(super) async fn read(
     Parameters(ReadQuery { limit, before, view }): Parameters<ReadQuery>,
 ) -> Result<Json<Value>, Refusal> {
     let key = user.conversation(&id?)?;
-    let tip = before.map(|before| EntryId(before.get()));
-    let page = StoredPage::read(&server, &key, tip, limit).await?;
+    let page = StoredPage::read(&server, &key, before, limit).await?;
     let (turns, most) = (page.page, server.limits.page_bytes);
-    let (messages, before) = page.place.work(move || written(turns, view, most)).await?;
-    let waiting = match (tip, &page.running) {
+    let (messages, earlier) = page.place.work(move || written(turns, view, most)).await?;
+    let waiting = match (before, &page.running) {
         (None, Ok(None)) => waiting(&server, &user, &key).await?,
         _ => Vec::new(),
     };
@@ -124,7 +123,7 @@ pub(super) async fn read(
         true => waiting,
         false => Vec::new(),
     };
-    let before = before.map(|tip| tip.to_string());
+    let before = earlier.map(|tip| tip.to_string());
     let running = page.running.ok().flatten().map(|turn| turn.to_string());
     Ok(Json(json!({"messages": messages, "running": running, "before": before, "waiting": waiting})))
 }

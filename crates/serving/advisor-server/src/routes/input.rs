@@ -15,7 +15,7 @@ use tokio::time::timeout;
 
 use crate::ChatServer;
 use crate::access::origins::{is_foreign, is_forwarded, is_local};
-use crate::places::{check_values, parse_elsewhere};
+use crate::places::check_values;
 use crate::refusal::Refusal;
 use crate::request_id::RequestId;
 
@@ -41,7 +41,7 @@ impl<T: DeserializeOwned + Send + 'static> FromRequest<ChatServer> for JsonBody<
         let body = read.map_err(|_| Refusal::slow_body())?.map_err(JsonRejection::from)?;
         let Json(value) = match body.len() <= SMALL {
             true => Json::from_bytes(&body)?,
-            false => parse_elsewhere(&server.large_bodies, move || parsed(&body)).await??,
+            false => server.large_bodies.begin().await?.work(move || parsed(&body)).await??,
         };
         Ok(Self(value))
     }

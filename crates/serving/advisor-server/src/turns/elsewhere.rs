@@ -167,8 +167,9 @@ impl Turns {
     /// If this process does not know the turn and the relay fails.
     pub(crate) async fn join(&self, key: &TurnKey) -> Result<Option<TurnReading>, Refusal> {
         self.forget_expired(key).await;
-        match (self.find(key), &self.relay) {
-            (Some(turn), _) => Ok(Some(turn.join().into_stream())),
+        let here = owned(&self.lock(), key).map(|entry| entry.run.turn.join());
+        match (here, &self.relay) {
+            (Some(reader), _) => Ok(Some(reader.into_stream())),
             (None, None) => Ok(None),
             (None, Some(link)) => read_remote(link, &key.0, &key.1).await.map_err(relay_failed),
         }
@@ -211,7 +212,7 @@ impl Turns {
     ///
     /// A relay that fails keeps them until they expire.
     pub(crate) async fn forget(&self, conversation: &ConversationKey) {
-        self.forget_here(conversation);
+        self.lock().retain(|entry| entry.key.0 != *conversation || !entry.run.turn.has_ended());
         if let Some(link) = &self.relay
             && let Err(error) = link.ask(|relay| relay.forget(conversation)).await
         {

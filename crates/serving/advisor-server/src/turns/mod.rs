@@ -174,11 +174,6 @@ impl Turns {
         running.map(|entry| (entry.key.1.clone(), entry.run.clone())).collect()
     }
 
-    /// Returns a turn of this process that runs or has ended lately.
-    fn find(&self, key: &TurnKey) -> Option<SharedTurn> {
-        owned(&self.lock(), key).map(|entry| entry.run.turn.clone())
-    }
-
     /// Returns the turns of a conversation that an advisor outside memory has answered, among those that this process keeps:
     /// the messages of the user, and the answer.
     pub(crate) fn answered_outside_memory(
@@ -208,11 +203,6 @@ impl Turns {
     /// Removes a run, unless the turn has begun again meanwhile.
     fn remove(&self, key: &TurnKey, run: &Entry) {
         self.lock().retain(|entry| entry.key != *key || !entry.relayed.is_same(&run.relayed));
-    }
-
-    /// Removes the ended turns of a deleted conversation from this process.
-    fn forget_here(&self, conversation: &ConversationKey) {
-        self.lock().retain(|entry| entry.key.0 != *conversation || !entry.run.turn.has_ended());
     }
 
     /// Takes no further turn.

@@ -2,7 +2,7 @@
 //! messages as JSON.
 
 use std::io;
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU64, NonZeroUsize};
 
 use advisor_core::{ConversationKey, Error, ErrorKind, TurnId};
 use chat_memory_advisor::store::EntryId;
@@ -37,16 +37,17 @@ pub(in crate::routes) struct StoredPage {
 }
 
 impl StoredPage {
-    /// Reads the last turns of a conversation, or those before a later page.
+    /// Reads the last turns of a conversation, or those before a later page, which has this `before`.
     ///
     /// # Errors
     /// If there is no such conversation, or no such page.
     pub(in crate::routes) async fn read(
         server: &ChatServer,
         key: &ConversationKey,
-        tip: Option<EntryId>,
+        before: Option<NonZeroU64>,
         limit: Option<NonZeroUsize>,
     ) -> Result<Self, Refusal> {
+        let tip = before.map(|before| EntryId(before.get()));
         let limit = limit.map_or(TURNS, |limit| limit.min(MOST_TURNS));
         let page = Self::page_and_running(server, key, tip, limit).await?;
         if page.page.turns.is_empty() && tip.is_none() && !matches!(page.running, Ok(Some(_))) {

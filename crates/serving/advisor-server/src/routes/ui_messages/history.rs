@@ -6,7 +6,6 @@ use advisor_core::TurnId;
 use axum::Json;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
-use chat_memory_advisor::store::EntryId;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -37,8 +36,7 @@ pub(in crate::routes) async fn read(
     Parameters(Query { limit, before }): Parameters<Query>,
 ) -> Result<Json<Value>, Refusal> {
     let key = user.conversation(&id?)?;
-    let tip = before.map(|before| EntryId(before.get()));
-    let StoredPage { page, running, place } = StoredPage::read(&server, &key, tip, limit).await?;
+    let StoredPage { page, running, place } = StoredPage::read(&server, &key, before, limit).await?;
     let (is_idle, running) = (matches!(running, Ok(None)), running.ok().flatten());
     let (most, is_running) = (server.limits.page_bytes, running.clone());
     let written = place.work(move || {

@@ -45,15 +45,15 @@ pub async fn law_m5_conversations_stay_apart(subject: &Subject) {
         let (Some(chat), Some(other)) = (Chat::new(subject, position), Chat::new(subject, position)) else {
             continue;
         };
-        let alone = [chat.talk(one).to_its_end().await, other.talk(two).to_its_end().await];
+        let alone = [chat.talk(one).finish().await, other.talk(two).finish().await];
         for until in 0.. {
             let Some(chat) = Chat::new(subject, position) else { break };
             let (mut first, mut goes_on) = (chat.talk(one), true);
             for _ in 0..until {
                 goes_on = first.next().await;
             }
-            let second = chat.talk(two).to_its_end().await;
-            let beside = [first.to_its_end().await, second];
+            let second = chat.talk(two).finish().await;
+            let beside = [first.finish().await, second];
             for ((conversation, alone), beside) in CONVERSATIONS.iter().zip(&alone).zip(&beside) {
                 check(subject, conversation, alone, beside);
             }
@@ -134,7 +134,7 @@ impl Talk<'_> {
         true
     }
 
-    async fn to_its_end(mut self) -> Outcome {
+    async fn finish(mut self) -> Outcome {
         while self.next().await {}
         Outcome { requests: self.chat.model.requests(self.conversation), answers: self.answers }
     }

@@ -285,12 +285,8 @@ impl OpenFiles {
             name.push(ending);
             PathBuf::from(name)
         });
-        let mut files = vec![(path.to_path_buf(), identity(&metadata(path)?))];
-        for path in beside {
-            let found = identity(&metadata(&path)?);
-            files.push((path, found));
-        }
-        Ok(Self(files))
+        let noted = |path: PathBuf| metadata(&path).map(|found| (path, identity(&found)));
+        [path.to_path_buf()].into_iter().chain(beside).map(noted).collect::<io::Result<_>>().map(Self)
     }
 
     /// Checks that each file is still at its path. Costs three look-ups in the file system.

@@ -76,8 +76,8 @@ impl EarlierRun {
 
     /// Returns a number that no round of the earlier runs exceeds, at this version of the conversation.
     ///
-    /// Older versions stored answers without their round. Each stored round has at least one entry. So a hundred
-    /// numbers for each entry also suffice for rounds that were asked again.
+    /// A damaged entry may hide a round. Each stored round has at least one entry. So a hundred numbers for each entry
+    /// also suffice for rounds that were asked again.
     pub(crate) fn rounds_at(&self, version: Version) -> u32 {
         let entries = u32::try_from(version.0).unwrap_or(u32::MAX);
         let guess = if self.is_numbered { 0 } else { entries.saturating_mul(100).min(u32::MAX / 2) };

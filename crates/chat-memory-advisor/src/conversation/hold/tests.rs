@@ -327,7 +327,7 @@ async fn each_request_and_renewal_is_for_the_whole_time_and_comes_before_its_end
         let (lease, ttl) = (&scripted.lease, scripted.lease.ttl);
         let hold = lease.acquire(Some(OnBusy::Reject)).await.unwrap();
         scripted.store.silent.store(silent, Ordering::Relaxed);
-        let lost = Arc::clone(lease).keep().await;
+        let lost = timeout(10 * ttl, Arc::clone(lease).keep()).await.expect("a silent renewal is given up");
         assert_eq!(lost.kind(), Error::from(StoreError::Fenced).kind());
         let asked = scripted.store.asked.lock().unwrap().clone();
         assert_eq!(asked.len(), 5 + silent);

@@ -176,6 +176,8 @@ impl Refusal {
 
     /// Of a request whose work panics, or whose runtime ends. The turn may have begun.
     pub(crate) fn internal() -> Self {
+        // The hook of the program has written the text.
+        tracing::error!("a request panicked");
         let refusal = Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "an internal error");
         Self { begins_second_turn: true, ..refusal }
     }
@@ -424,11 +426,10 @@ fn expected_word(expected: &str) -> &str {
 mod tests {
     use super::*;
 
-    fn logged(kind: ErrorKind) -> String {
+    fn logged(work: impl FnOnce()) -> String {
         let (reader, writer) = std::io::pipe().unwrap();
         let log = tracing_subscriber::fmt().with_writer(move || writer.try_clone().unwrap()).finish();
-        let error = Error::new(kind, "the call failed").with_source("the cause");
-        tracing::subscriber::with_default(log, || log_failure(&error));
+        tracing::subscriber::with_default(log, work);
         std::io::read_to_string(reader).unwrap()
     }
 
@@ -436,6 +437,12 @@ mod tests {
     fn longest_wait_is_a_header() {
         let refusal = Refusal { retry_after: Some(Duration::MAX), ..Refusal::busy() };
         assert_eq!(refusal.into_response().headers()[header::RETRY_AFTER], u64::MAX.to_string());
+    }
+
+    /// Also that of a task, which the layer around all handlers does not see.
+    #[test]
+    fn panic_of_a_request_is_logged() {
+        assert!(logged(|| drop(Refusal::internal())).contains("a request panicked"));
     }
 
     #[test]
@@ -446,7 +453,8 @@ mod tests {
             (ErrorKind::Provider { status: Some(500) }, false),
             (ErrorKind::InvalidHistory, false),
         ] {
-            let text = logged(kind);
+            let error = Error::new(kind, "the call failed").with_source("the cause");
+            let text = logged(|| log_failure(&error));
             assert!(text.contains("the call failed") && text.contains(kind.as_str()), "{text}");
             assert_eq!(text.contains("the cause"), has_cause, "{text}");
         }

@@ -68,11 +68,8 @@ pub(crate) async fn identified(mut request: Request, next: Next) -> Response {
 
 /// Answers a request whose handler panics, such as in a store, with an internal error. The connection stays usable.
 pub(crate) async fn caught(request: Request, next: Next) -> Response {
-    catch_panics(next.run(request)).await.unwrap_or_else(|_| {
-        // The hook of the program has written the text.
-        tracing::error!("a request panicked");
-        Refusal::internal().into_response()
-    })
+    let response = catch_panics(next.run(request)).await;
+    response.unwrap_or_else(|_| Refusal::internal().into_response())
 }
 
 #[cfg(test)]

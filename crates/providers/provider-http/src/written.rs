@@ -60,7 +60,9 @@ pub fn body(lists: &[(&str, Option<Vec<Bytes>>)], fields: &Map<String, Value>) -
     body.push(b'{');
     for (name, list) in lists {
         let Some(list) = list else { continue };
-        body.extend_from_slice(format!("\"{name}\":[").as_bytes());
+        for piece in ["\"", name, "\":["] {
+            body.extend_from_slice(piece.as_bytes());
+        }
         for (place, entry) in list.iter().filter(|entry| !entry.is_empty()).enumerate() {
             if place > 0 {
                 body.push(b',');
@@ -80,7 +82,9 @@ pub fn body(lists: &[(&str, Option<Vec<Bytes>>)], fields: &Map<String, Value>) -
 /// Makes an object of the fields that have a value.
 #[must_use]
 pub fn fields<const N: usize>(fields: [(&str, Option<Value>); N]) -> Map<String, Value> {
-    fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+    // A name is written only if it has a value.
+    let given = fields.into_iter().filter_map(|(name, value)| Some((name, value?)));
+    given.map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 /// Returns the schema of a tool's arguments. That of a tool without one is an object without properties.

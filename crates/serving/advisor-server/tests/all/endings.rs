@@ -1,11 +1,11 @@
 //! The end of an answer in one piece, and of one that is stopped. Streams have the words of `advisor-sse`.
 
-use advisor_core::{FinishReason, ToolDefinition};
+use advisor_core::{AdvisorChain, ChatRequest, FinishReason, ToolDefinition, from_fn};
 use advisor_testkit::Answer;
 use serde_json::json;
 use tool_call_advisor::ClientSideTool;
 
-use crate::setting::{Setting, chain, json_of, rest_of, setting, until};
+use crate::setting::{Setting, chain, json_of, rest_of, setting, text, until};
 
 /// A server whose chain has a tool `ask_user`, which the client runs, and whose model ends for this reason.
 fn ending(reason: &FinishReason) -> Setting {
@@ -53,4 +53,18 @@ async fn stopped_turn_is_no_failure_on_the_page() {
         let rest = rest_of(body).await;
         assert!(rest.contains(end), "{path}: {rest}");
     }
+}
+
+/// The panic ends the task that runs the turn. Its readers would wait for ever if it did not end the turn, too.
+#[tokio::test]
+async fn turn_whose_advisor_panics_ends_for_its_readers() {
+    let panics = from_fn("panics", |request: ChatRequest, next: AdvisorChain| async move {
+        let chunks = next.next_stream(request).await?;
+        Ok(chunks.on_completed(|_| async { panic!("canary") }))
+    });
+    let setting = chain([Answer::from_text("It is")], |client| client.advisor(panics));
+    let asking = json!({"message": "How is it?", "conversation": "c1"});
+    let answer = text(setting.post("/api/chat", &asking).await).await;
+    assert!(answer.contains("It is") && answer.contains(r#"{"type":"error""#), "{answer}");
+    assert!(!answer.contains("canary"), "{answer}");
 }

@@ -147,6 +147,20 @@ async fn law_o2_o6_m4_turn_timed_out_before_memory_is_remembered() {
 }
 
 #[tokio::test]
+async fn law_o5_calls_of_unused_answer_are_answered_not_started() {
+    let twice = from_fn("twice", |request: ChatRequest, next: AdvisorChain| async move {
+        next.next_call(request.clone()).await?;
+        next.next_stream(request).await
+    })
+    .with_placement(Placement::new(Phase::Round));
+    let answers = [calling("One.", "a", 1), Answer::refused(Error::new(ErrorKind::Connection, "broken"))];
+    let scene = scene(Phase::Round, twice, answers);
+    scene.ask("go").await.unwrap_err();
+    let remembered = remembered(&scene).await;
+    assert!(remembered[3].starts_with("error a: not started"), "{remembered:?}");
+}
+
+#[tokio::test]
 async fn law_o3_turn_ends_when_all_inside_root_are_done() {
     let gate = Gate::new();
     let passed = gate.clone();

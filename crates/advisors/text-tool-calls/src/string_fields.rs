@@ -11,141 +11,119 @@ const MAX_NAME: usize = 256;
 /// arguments of a call.
 ///
 /// Only members of the outermost object count, and of two of one name the first. Text that is no JSON gives no
-/// pieces, or some of the pieces before the fault.
+/// values, or parts of the values before the fault.
 pub(crate) struct JsonStringFields {
-    fields: Vec<Text>,
-    /// The members that have begun.
-    begun: Vec<Text>,
+    pub(crate) fields: Vec<StringField>,
     depth: usize,
     expects_key: bool,
-    key: Option<Text>,
+    /// The last key of the outermost object, until its value begins.
+    key: String,
     string: Option<InString>,
 }
 
-/// A piece of a member.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub(crate) struct FieldPiece {
-    /// The name of the member.
-    pub field: Text,
-    /// The next characters of its value.
-    pub text: String,
-    /// Whether the value ends here.
-    pub is_end: bool,
+/// A member and its value so far.
+pub(crate) struct StringField {
+    pub(crate) name: Text,
+    /// The decoded characters. Their reader may take them.
+    pub(crate) value: String,
+    pub(crate) is_complete: bool,
 }
 
 /// A string that has begun.
 struct InString {
     is_escaped: bool,
     decoder: StringDecoder,
-    /// The characters that were decoded and not returned yet.
-    text: String,
     purpose: Purpose,
 }
 
+#[derive(Clone, Copy)]
 enum Purpose {
     Key,
-    Field(Text),
+    /// The value of the field at this place.
+    Field(usize),
     Other,
 }
 
 impl JsonStringFields {
     /// Creates a decoder of these members.
-    pub(crate) fn new<T: Into<Text>>(fields: impl IntoIterator<Item = T>) -> Self {
-        Self {
-            fields: fields.into_iter().map(Into::into).collect(),
-            begun: Vec::new(),
-            depth: 0,
-            expects_key: false,
-            key: None,
-            string: None,
-        }
+    pub(crate) fn new<T: Into<Text>>(names: impl IntoIterator<Item = T>) -> Self {
+        let field = |name: T| StringField { name: name.into(), value: String::new(), is_complete: false };
+        let fields = names.into_iter().map(field).collect();
+        Self { fields, depth: 0, expects_key: false, key: String::new(), string: None }
     }
 
-    /// Reads the next characters of the object. Returns the pieces of members in them, in order.
-    pub(crate) fn push(&mut self, json: &str) -> Vec<FieldPiece> {
-        let mut pieces = Vec::new();
+    /// Reads the next characters of the object.
+    pub(crate) fn push(&mut self, json: &str) {
         for letter in json.chars() {
             if self.string.is_some() {
-                pieces.extend(self.push_in_string(letter));
+                self.push_in_string(letter);
             } else {
                 self.push_outside_strings(letter);
             }
         }
-        if let Some(InString { text, purpose: Purpose::Field(field), .. }) = &mut self.string
-            && !text.is_empty()
-        {
-            pieces.push(FieldPiece { field: field.clone(), text: std::mem::take(text), is_end: false });
-        }
-        pieces
     }
 
     fn push_outside_strings(&mut self, letter: char) {
         match letter {
             '"' => {
                 let purpose = self.purpose();
-                let (decoder, text) = (StringDecoder::default(), String::new());
-                self.string = Some(InString { is_escaped: false, decoder, text, purpose });
+                self.string =
+                    Some(InString { is_escaped: false, decoder: StringDecoder::default(), purpose });
             }
             '{' | '[' => {
                 self.depth += 1;
                 self.expects_key = letter == '{' && self.depth == 1;
-                self.key = None;
+                self.key.clear();
             }
             '}' | ']' => self.depth = self.depth.saturating_sub(1),
             ',' => {
                 self.expects_key = self.depth == 1;
-                self.key = None;
+                self.key.clear();
             }
             ':' => self.expects_key = false,
             _ => {}
         }
     }
 
+    /// Returns the purpose of a string that begins.
     fn purpose(&mut self) -> Purpose {
         if self.expects_key {
             return Purpose::Key;
         }
-        let key = self.key.take().filter(|_| self.depth == 1);
-        match key.filter(|key| self.fields.contains(key) && !self.begun.contains(key)) {
-            Some(field) => {
-                self.begun.push(field.clone());
-                Purpose::Field(field)
-            }
-            None => Purpose::Other,
-        }
+        let key = std::mem::take(&mut self.key);
+        let is_wanted = |field: &StringField| *field.name == *key && !field.is_complete;
+        let place = self.fields.iter().position(is_wanted).filter(|_| self.depth == 1);
+        place.map_or(Purpose::Other, Purpose::Field)
     }
 
-    fn push_in_string(&mut self, letter: char) -> Option<FieldPiece> {
-        let string = self.string.as_mut()?;
+    fn push_in_string(&mut self, letter: char) {
+        let Some(string) = &mut self.string else { return };
         let ends = letter == '"' && !string.is_escaped;
         string.is_escaped = letter == '\\' && !string.is_escaped;
-        if !ends {
-            let is_read = match string.purpose {
-                Purpose::Key => string.text.len() < MAX_NAME,
-                Purpose::Field(_) => true,
-                Purpose::Other => false,
-            };
-            if is_read {
-                string.decoder.push(letter, &mut string.text);
-            }
-            return None;
+        let text = match string.purpose {
+            Purpose::Key => Some(&mut self.key).filter(|key| key.len() < MAX_NAME),
+            Purpose::Field(place) => self.fields.get_mut(place).map(|field| {
+                field.is_complete = ends;
+                &mut field.value
+            }),
+            Purpose::Other => None,
+        };
+        match text {
+            Some(text) if ends => string.decoder.end(text),
+            Some(text) => string.decoder.push(letter, text),
+            None => {}
         }
-        string.decoder.end(&mut string.text);
-        let InString { text, purpose, .. } = self.string.take()?;
-        match purpose {
-            Purpose::Field(field) => return Some(FieldPiece { field, text, is_end: true }),
-            Purpose::Key => self.key = Some(text.into()),
-            Purpose::Other => {}
+        if ends {
+            self.string = None;
         }
-        None
     }
 }
 
 /// Values are content, so they are left out.
 impl fmt::Debug for JsonStringFields {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("JsonStringFields").field("fields", &self.fields).finish_non_exhaustive()
+        let names = self.fields.iter().map(|field| &field.name);
+        f.debug_struct("JsonStringFields").field("names", &names.collect::<Vec<_>>()).finish_non_exhaustive()
     }
 }
 
@@ -221,37 +199,24 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
-    fn read(pieces: &[&str]) -> Vec<FieldPiece> {
+    /// Returns the values of two members, each with whether it is complete.
+    fn read(pieces: &[&str]) -> [(String, bool); 2] {
         let mut fields = JsonStringFields::new(["path", "content"]);
-        let mut joined: Vec<FieldPiece> = Vec::new();
-        for piece in pieces.iter().flat_map(|json| fields.push(json)) {
-            match joined.last_mut() {
-                Some(last) if last.field == piece.field && !last.is_end => {
-                    last.text.push_str(&piece.text);
-                    last.is_end = piece.is_end;
-                }
-                _ => joined.push(piece),
-            }
-        }
-        joined
-    }
-
-    fn piece(field: &str, text: &str, is_end: bool) -> FieldPiece {
-        FieldPiece { field: field.into(), text: text.to_owned(), is_end }
+        pieces.iter().for_each(|json| fields.push(json));
+        let mut read = fields.fields.into_iter().map(|field| (field.value, field.is_complete));
+        [(); 2].map(|()| read.next().unwrap())
     }
 
     #[test]
     fn only_members_of_the_outermost_object_count() {
-        for (json, expected) in [
-            (r#"{"a": {"path": "x"}, "path" : "p\"", "path": "q"}"#, vec![piece("path", "p\"", true)]),
-            (
-                r#"{"content": "c", "list": ["path", "x"], "path": ""}"#,
-                vec![piece("content", "c", true), piece("path", "", true)],
-            ),
-            (r#"{"con\u0074ent": "a\ud83d\ude00"#, vec![piece("content", "a😀", false)]),
-            (r#"{"path": 7, "x": "y", "content": null}"#, vec![]),
-            (r#"["path", "x"]"#, vec![]),
+        for (json, path, content) in [
+            (r#"{"a": {"path": "x"}, "path" : "p\"", "path": "q"}"#, ("p\"", true), ("", false)),
+            (r#"{"content": "c", "list": ["path", "x"], "path": ""}"#, ("", true), ("c", true)),
+            (r#"{"con\u0074ent": "a\ud83d\ude00"#, ("", false), ("a😀", false)),
+            (r#"{"path": 7, "x": "y", "content": null}"#, ("", false), ("", false)),
+            (r#"["path", "x"]"#, ("", false), ("", false)),
         ] {
+            let expected = [path, content].map(|(value, is_complete)| (value.to_owned(), is_complete));
             assert_eq!(read(&[json]), expected, "{json}");
             let letters: Vec<String> = json.chars().map(String::from).collect();
             let letters: Vec<&str> = letters.iter().map(String::as_str).collect();
@@ -292,7 +257,8 @@ mod tests {
                 }).collect();
             }
             let at = json.floor_char_boundary(cut.index(json.len() + 1));
-            prop_assert_eq!(read(&[&json[..at], &json[at..]]), vec![piece("content", &content, true)]);
+            let [_, read] = read(&[&json[..at], &json[at..]]);
+            prop_assert_eq!(read, (content, true));
         }
     }
 }

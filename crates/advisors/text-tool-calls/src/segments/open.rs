@@ -238,25 +238,17 @@ pub(super) struct ToolSegment {
 /// The argument that is the content of a segment, and those that its start waits for.
 struct Field {
     form: ToolForm,
+    /// The content, of which what was emitted is taken, and the required arguments.
     reader: JsonStringFields,
-    /// The required arguments that are complete.
-    required: Map<String, Value>,
-    /// The part of a required argument that has arrived.
-    incomplete: String,
     is_started: bool,
-    /// Content that arrived before the start.
-    early: String,
 }
 
 impl ToolSegment {
     fn new(name: Text, id: Option<&Text>, all: &mut Segments) -> Self {
         let field = all.tools.form(&name).map(|form| Field {
             form: form.clone(),
-            reader: JsonStringFields::new(form.required.iter().chain([&form.body]).cloned()),
-            required: Map::new(),
-            incomplete: String::new(),
+            reader: JsonStringFields::new([&form.body].into_iter().chain(&form.required).cloned()),
             is_started: false,
-            early: String::new(),
         });
         let mut segment = Self { id: all.ids.call(id), name, arguments: String::new(), field };
         match &segment.field {
@@ -269,17 +261,8 @@ impl ToolSegment {
     /// Takes a piece of the arguments.
     fn push_arguments(&mut self, arguments: &str, events: &mut Vec<SegmentEvent>) {
         self.arguments.push_str(arguments);
-        let Some(field) = &mut self.field else { return };
-        for piece in field.reader.push(arguments) {
-            if piece.field == field.form.body {
-                field.early.push_str(&piece.text);
-                continue;
-            }
-            field.incomplete.push_str(&piece.text);
-            if piece.is_end {
-                let value = std::mem::take(&mut field.incomplete);
-                field.required.insert(piece.field.to_string(), value.into());
-            }
+        if let Some(field) = &mut self.field {
+            field.reader.push(arguments);
         }
         self.start_field(false, events);
     }
@@ -300,17 +283,21 @@ impl ToolSegment {
     /// Starts the segment once its required arguments are complete, and emits the content so far. At the end, it also
     /// starts without them, so that its end has a start.
     fn start_field(&mut self, is_end: bool, events: &mut Vec<SegmentEvent>) {
-        let Some(field) = &mut self.field else { return };
-        if !field.is_started {
-            if !is_end && field.required.len() < field.form.required.len() {
-                return;
-            }
-            field.is_started = true;
-            let metadata = field.required.clone();
+        let Some(Field { reader, is_started, .. }) = &mut self.field else { return };
+        let Some((body, required)) = reader.fields.split_first_mut() else { return };
+        if !*is_started && !is_end && !required.iter().all(|argument| argument.is_complete) {
+            return;
+        }
+        let content = std::mem::take(&mut body.value);
+        if !std::mem::replace(is_started, true) {
+            let complete = required.iter().filter(|argument| argument.is_complete);
+            let metadata =
+                complete.map(|argument| (argument.name.to_string(), argument.value.as_str().into()));
+            let metadata = metadata.collect();
             self.start(metadata, events);
         }
-        if let Some(field) = self.field.as_mut().filter(|field| !field.early.is_empty()) {
-            events.push(SegmentEvent::content(&self.id, std::mem::take(&mut field.early)));
+        if !content.is_empty() {
+            events.push(SegmentEvent::content(&self.id, content));
         }
     }
 

@@ -326,16 +326,10 @@ impl EditedBlocks {
 /// that content only.
 fn own_block(shown: Block, said: Option<Block>) -> Block {
     let Some(said) = said else { return shown };
-    let content = match (shown.content(), said.as_tool_call()) {
-        (BlockContent::ToolCall(shown), Some(said)) => {
-            let mut call = ToolCall::new(shown.id.clone(), shown.name.clone(), shown.arguments.clone());
-            call.complete = said.complete;
-            BlockContent::ToolCall(call)
-        }
-        (content, _) => content.clone(),
-    };
-    let is_same = match (&content, said.as_tool_call()) {
+    let mut content = shown.content().clone();
+    let is_same = match (&mut content, said.as_tool_call()) {
         (BlockContent::ToolCall(call), Some(said)) => {
+            call.complete = said.complete;
             (&call.name, &call.arguments) == (&said.name, &said.arguments)
         }
         (content, _) => content == said.content(),

@@ -10,11 +10,10 @@ use crate::ChunkStream;
 
 /// The maximum amount of a block's text that an editor holds back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[allow(clippy::exhaustive_enums, reason = "nothing, some, everything")]
+#[allow(clippy::exhaustive_enums, reason = "some or everything")]
 pub enum HoldBack {
-    /// Nothing: each piece is emitted in the poll in which it arrived.
-    Nothing,
-    /// At most this many bytes. The editor's remaining text beyond that is emitted unchanged.
+    /// At most this many bytes. The editor's remaining text beyond that is emitted unchanged. With 0, each piece is emitted in
+    /// the poll in which it arrived.
     Bytes(usize),
     /// The whole block, until it ends.
     Block,
@@ -107,13 +106,16 @@ impl<E: FnMut(&mut PendingText<'_>) + Clone + Send + 'static> ChunkEditor for Ed
             Chunk::Delta { block, delta } => {
                 if let (Some(edited), Some(text)) = (self.open.get_mut(block), text_of(delta)) {
                     edited.held.text.push_str(text);
-                    return edited.let_out(*block, self.hold_back, false, &mut self.emitted, out);
+                    if let HoldBack::Bytes(most) = self.hold_back {
+                        edited.let_out(*block, most, false, &mut self.emitted, out);
+                    }
+                    return;
                 }
             }
             Chunk::Closed { block, .. } => {
                 let edited = self.open.remove(block).filter(|edited| !edited.held.as_str().is_empty());
                 if let Some(mut edited) = edited {
-                    edited.let_out(*block, HoldBack::Nothing, true, &mut self.emitted, out);
+                    edited.let_out(*block, 0, true, &mut self.emitted, out);
                 }
             }
             Chunk::AttemptRestarted { round } => self.open.retain(|block, _| block.round != *round),
@@ -124,27 +126,21 @@ impl<E: FnMut(&mut PendingText<'_>) + Clone + Send + 'static> ChunkEditor for Ed
 }
 
 impl<E: FnMut(&mut PendingText<'_>)> EditedText<E> {
-    /// Edits the pending text, and emits the decided part. `emitted` is an empty buffer.
+    /// Edits the pending text, and emits the decided part; at most `most` bytes are held back. `emitted` is an empty buffer.
     fn let_out(
         &mut self,
         block: BlockId,
-        hold_back: HoldBack,
+        most: usize,
         is_at_end: bool,
         emitted: &mut String,
         out: &mut EditedChunks<'_>,
     ) {
-        if hold_back == HoldBack::Block {
-            return;
-        }
         let mut pending = PendingText::new(self.held.as_str(), emitted, self.kind, is_at_end);
         (self.edit)(&mut pending);
-        pending.hold_at_most(match hold_back {
-            HoldBack::Bytes(bytes) => bytes,
-            HoldBack::Nothing | HoldBack::Block => 0,
-        });
-        let (rest, end) = pending.into_rest();
-        let rest = rest.len();
-        self.held.keep(rest);
+        pending.hold_at_most(most);
+        let PendingText { rest, end, .. } = pending;
+        let held = rest.len();
+        self.held.keep(held);
         let delta = match self.kind {
             BlockKind::Reasoning => BlockDelta::Reasoning,
             BlockKind::Refusal => BlockDelta::Refusal,
@@ -249,11 +245,6 @@ impl<'a> PendingText<'a> {
         let beyond = self.rest.len().saturating_sub(bytes);
         self.pass(self.rest.ceil_char_boundary(beyond));
     }
-
-    /// Returns the held-back text, and the end of the answer, if it ends here.
-    fn into_rest(self) -> (&'a str, Option<EarlyEnd>) {
-        (self.rest, self.end)
-    }
 }
 
 impl Deref for PendingText<'_> {
@@ -275,7 +266,7 @@ mod tests {
             let is_at_end = place + 1 == pieces.len();
             let mut pending = PendingText::new(&held, &mut out, BlockKind::Text, is_at_end);
             pending.replace_all(words);
-            held = pending.into_rest().0.to_owned();
+            held = pending.rest.to_owned();
             most = most.max(held.len());
         }
         assert_eq!(held, "", "nothing is held back at the end");

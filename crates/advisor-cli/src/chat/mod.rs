@@ -1,7 +1,6 @@
 //! `advisor chat`: chats with a model of any provider.
 
 mod commands;
-mod folder;
 mod input;
 mod json;
 mod session;
@@ -16,7 +15,6 @@ use advisor_chain::memory::ConversationStore;
 use advisor_chain::tools::ToolSet;
 use advisor_chain::{ChatClient, ChatMemoryAdvisor, ConversationKey, InMemoryStore, Result};
 
-use self::folder::SharedFolder;
 use self::session::Session;
 use self::talk::Talk;
 use crate::endpoint::Provider;
@@ -56,15 +54,10 @@ pub(crate) struct Arguments {
     /// Instructions for the model.
     #[arg(long, value_name = "TEXT")]
     system: Option<String>,
-    /// A folder whose text files the model may read, and so send to the server. Only files of at most 256 KiB
-    /// inside it can be read, and none whose path has a name that begins with a dot. Without this option the
-    /// model can read no file.
-    #[arg(long, value_name = "DIR")]
-    files: Option<PathBuf>,
-    /// Gives the model no tools. Otherwise it can ask for the time, and read files if `--files` is given.
-    #[arg(long, conflicts_with = "files")]
+    /// Gives the model no tools. Otherwise it can ask for the time.
+    #[arg(long)]
     no_tools: bool,
-    /// A tool that asks before it runs, such as `read_file`; `*` at the end matches every rest. Can be repeated. The chat
+    /// A tool that asks before it runs, such as `current_time`; `*` at the end matches every rest. Can be repeated. The chat
     /// asks on a terminal; elsewhere a waiting call ends the program.
     #[arg(long, value_name = "TOOL", conflicts_with_all = ["json", "no_tools"])]
     ask: Vec<String>,
@@ -82,22 +75,18 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    fn tools(&self) -> Result<ToolSet> {
-        if self.no_tools {
-            return Ok(ToolSet::new());
+    fn tools(&self) -> ToolSet {
+        match self.no_tools {
+            true => ToolSet::new(),
+            false => ToolSet::new().with(tools::current_time()),
         }
-        let tools = ToolSet::new().with(tools::current_time());
-        Ok(match &self.files {
-            Some(folder) => tools.with(SharedFolder::open(folder)?.into_tool()),
-            None => tools,
-        })
     }
 }
 
 pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     let model = arguments.provider.model(arguments.model.clone(), arguments.base_url.clone())?;
     let calls_in_text = tools::calls_in_text()?;
-    let tools = arguments.tools()?;
+    let tools = arguments.tools();
     let conversation = ConversationKey::new(&arguments.conversation)?;
     let file = match &arguments.memory {
         Some(file) => Some(conversations::opened(file).await?),

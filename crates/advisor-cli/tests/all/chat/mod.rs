@@ -89,14 +89,8 @@ fn offered(request: &Value) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn file_tools_are_off_unless_requested() {
-    let folder = shared("offered");
-    let folder = folder.to_str().unwrap();
-    for (more, expected) in [
-        (&[][..], &["current_time"][..]),
-        (&["--files", folder], &["current_time", "read_file"]),
-        (&["--no-tools"], &[]),
-    ] {
+async fn model_may_be_given_no_tools() {
+    for (more, expected) in [(&[][..], &["current_time"][..]), (&["--no-tools"], &[])] {
         let server = server([answer().text("Hi").finish("stop")]).await;
         let output = told(chat(&server, more), "hello\n").await;
         assert_eq!(output.status.code(), Some(0), "{output:?}");
@@ -105,82 +99,10 @@ async fn file_tools_are_off_unless_requested() {
     }
 }
 
-/// A folder with a file, hidden ones, and one beside it. It is inside a folder of the test's own.
-fn shared(name: &str) -> std::path::PathBuf {
-    let around = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let _ = std::fs::remove_dir_all(&around);
-    let folder = around.join("shared");
-    std::fs::create_dir_all(folder.join(".git")).unwrap();
-    std::fs::create_dir_all(folder.join("notes")).unwrap();
-    for (path, text) in [
-        ("shared/notes/monday.txt", "rain"),
-        ("shared/.env", "KEY=s3cret"),
-        ("shared/.git/config", "s3cret"),
-        ("beside.txt", "s3cret"),
-    ] {
-        std::fs::write(around.join(path), text).unwrap();
-    }
-    std::fs::write(folder.join("large.txt"), "s3cret".repeat(50_000)).unwrap();
-    std::fs::write(folder.join("picture.png"), b"\x89PNG s3cret").unwrap();
-    #[cfg(unix)]
-    for (link, to) in
-        [("outside", "../beside.txt"), ("hidden", ".env"), ("up", ".."), ("monday", "notes/monday.txt")]
-    {
-        std::os::unix::fs::symlink(to, folder.join(link)).unwrap();
-    }
-    folder
-}
-
-/// Returns the text that the model receives when it reads a file in such a chat.
-async fn read(path: &str, more: &[&str]) -> String {
-    let call = json!({"path": path}).to_string();
-    let server = server([
-        answer().tool_call(0, "call", "read_file", &[&call]).finish("tool_calls"),
-        answer().text("Thanks.").finish("stop"),
-    ])
-    .await;
-    let output = told(chat(&server, more), "read\n").await;
-    assert_eq!(text_of(&output.stdout), "Thanks.\n", "{output:?}");
-    assert!(!text_of(&output.stderr).contains("s3cret"), "{output:?}");
-    let request = server.requests().pop().unwrap().json().unwrap();
-    request["messages"].as_array().unwrap().last().unwrap()["content"].as_str().unwrap().to_owned()
-}
-
-#[tokio::test]
-async fn files_are_read_only_inside_shared_folder() {
-    let folder = shared("read");
-    let files = ["--files", folder.to_str().unwrap()];
-    for path in ["notes/monday.txt", "./notes/monday.txt"] {
-        assert_eq!(read(path, &files).await, "rain", "{path}");
-    }
-    #[cfg(unix)]
-    assert_eq!(read("monday", &files).await, "rain", "a link inside the folder");
-    let absolute = folder.join("../beside.txt");
-    let inside = folder.join("notes/monday.txt");
-    let mut refused = vec![
-        ".env", "...", ".git/config", "../beside.txt", "notes/../../beside.txt", "notes/../notes/monday.txt",
-        "", "notes", "no-such-file", "large.txt", "picture.png",
-    ];
-    refused.extend([&absolute, &inside].map(|path| path.to_str().unwrap()));
-    if cfg!(unix) {
-        refused.extend(["outside", "hidden", "up/beside.txt", "/etc/passwd"]);
-    }
-    for path in refused {
-        let told = read(path, &files).await;
-        assert!(told.contains("inside the shared folder") && !told.contains("s3cret"), "{path}: {told}");
-        assert!(!told.contains(folder.to_str().unwrap()), "where the folder lies is not told: {told}");
-    }
-    let unasked = read("notes/monday.txt", &[]).await;
-    assert!(!unasked.contains("rain"), "{unasked}");
-}
-
 #[test]
 fn contradicting_or_impossible_switches_are_usage_errors() {
-    let file = crate::common::file("no-folder.txt", "");
     for (more, part) in [
-        (&["--no-tools", "--files", "."][..], "--no-tools"),
-        (&["--files", "no-such-folder"], "no-such-folder"),
-        (&["--files", file.to_str().unwrap()], "no folder"),
+        (&["--no-tools", "--ask", "current_time"][..], "--no-tools"),
         (&["--conversation", ""], "conversation"),
     ] {
         let mut command = advisor(&["chat", "--model", "m", "--base-url", "http://127.0.0.1:9/v1"]);
@@ -217,8 +139,8 @@ fn help_describes_tools_streams_and_exit_codes() {
     let output = advisor(&["chat", "--help"]).output().unwrap();
     let help = text_of(&output.stdout);
     for part in [
-        "--files <DIR>", "--no-tools", "--json", "JSON Lines", "OPENAI_API_KEY", "NO_COLOR",
-        "standard error", "/retry", "Exit codes:",
+        "--no-tools", "--json", "JSON Lines", "OPENAI_API_KEY", "NO_COLOR", "standard error", "/retry",
+        "Exit codes:",
     ] {
         assert!(help.contains(part), "{part}: {help}");
     }

@@ -39,7 +39,7 @@ pub struct ReceivedRequest {
     pub path: String,
     /// The headers, names in lower case.
     pub headers: HeaderMap,
-    /// The body, chunks joined.
+    /// The body. One that is sent in chunks is refused.
     pub body: Bytes,
 }
 
@@ -79,24 +79,23 @@ pub(super) async fn read_request(
     input: &mut (impl AsyncRead + Unpin),
     buffer: &mut BytesMut,
 ) -> io::Result<Incoming> {
-    let head = read_until(input, buffer, b"\r\n\r\n", LARGEST_HEAD).await?;
-    let (method, path, version, headers) = parse_head(&head)?;
-    let body = if has_token(&headers, "transfer-encoding", "chunked") {
-        read_chunks(input, buffer).await?
-    } else {
-        let length = match headers.get("content-length") {
-            Some(value) => parse_length(value.as_bytes(), 10)?,
-            None => 0,
-        };
-        read_exactly(input, buffer, length).await?
-    };
-    let close = has_token(&headers, "connection", "close")
-        || (version == "HTTP/1.0" && !has_token(&headers, "connection", "keep-alive"));
+    let head = read_head(input, buffer).await?;
+    let (method, path, headers) = parse_head(&head)?;
+    if headers.contains_key("transfer-encoding") {
+        return Err(bad("the body has no `content-length`; send it whole"));
+    }
+    let length = headers.get("content-length").map_or(Ok(0), |value| parse_length(value.as_bytes()))?;
+    while buffer.len() < length {
+        read_more(input, buffer).await?;
+    }
+    let body = buffer.split_to(length).freeze();
+    let close =
+        headers.get("connection").is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"close"));
     let request = ReceivedRequest { number: 0, connection: 0, method, path, headers, body };
     Ok(Incoming { request, close })
 }
 
-fn parse_head(head: &[u8]) -> io::Result<(Method, String, String, HeaderMap)> {
+fn parse_head(head: &[u8]) -> io::Result<(Method, String, HeaderMap)> {
     let head = std::str::from_utf8(head).map_err(|_| bad("the head is not UTF-8"))?;
     let mut lines = head.split("\r\n");
     let line = lines.next().unwrap_or_default();
@@ -106,8 +105,8 @@ fn parse_head(head: &[u8]) -> io::Result<(Method, String, String, HeaderMap)> {
     else {
         return Err(bad(format!("`{line}` is no request line")));
     };
-    if !version.starts_with("HTTP/1.") {
-        return Err(bad(format!("`{version}` is not HTTP/1")));
+    if version != "HTTP/1.1" {
+        return Err(bad(format!("`{version}` is not HTTP/1.1")));
     }
     let method =
         Method::from_bytes(method.as_bytes()).map_err(|_| bad(format!("`{method}` is no method")))?;
@@ -116,7 +115,7 @@ fn parse_head(head: &[u8]) -> io::Result<(Method, String, String, HeaderMap)> {
         let (name, value) = parse_header(line).ok_or_else(|| bad("a header line has no name"))?;
         headers.append(name, value);
     }
-    Ok((method, path.to_owned(), version.to_owned(), headers))
+    Ok((method, path.to_owned(), headers))
 }
 
 fn parse_header(line: &str) -> Option<(HeaderName, HeaderValue)> {
@@ -127,75 +126,29 @@ fn parse_header(line: &str) -> Option<(HeaderName, HeaderValue)> {
     Some((name, value))
 }
 
-/// Reads a chunked body. Sizes are hexadecimal; extensions and trailers are dropped.
-async fn read_chunks(input: &mut (impl AsyncRead + Unpin), buffer: &mut BytesMut) -> io::Result<Bytes> {
-    let mut body = BytesMut::new();
-    loop {
-        let line = read_until(input, buffer, b"\r\n", LARGEST_HEAD).await?;
-        let size = line.as_ref().split(|&byte| byte == b';').next().unwrap_or_default();
-        let size = parse_length(size.trim_ascii(), 16)?;
-        if size == 0 {
-            break;
-        }
-        if body.len() + size > LARGEST_BODY {
-            return Err(bad("the body is too large"));
-        }
-        body.extend_from_slice(&read_exactly(input, buffer, size).await?);
-        if !read_exactly(input, buffer, 2).await?.eq(&b"\r\n"[..]) {
-            return Err(bad("a chunk is longer than its size"));
-        }
-    }
-    while !read_until(input, buffer, b"\r\n", LARGEST_HEAD).await?.is_empty() {}
-    Ok(body.freeze())
-}
-
-fn parse_length(digits: &[u8], radix: u32) -> io::Result<usize> {
+fn parse_length(digits: &[u8]) -> io::Result<usize> {
     let text = std::str::from_utf8(digits).unwrap_or("?");
-    match usize::from_str_radix(text, radix) {
+    match text.parse() {
         Ok(length) if length <= LARGEST_BODY => Ok(length),
         Ok(_) => Err(bad("the body is too large")),
         Err(_) => Err(bad(format!("`{text}` is no length"))),
     }
 }
 
-fn has_token(headers: &HeaderMap, name: &str, token: &str) -> bool {
-    let values = headers.get_all(name).iter();
-    values
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','))
-        .any(|other| other.trim().eq_ignore_ascii_case(token))
-}
-
-/// Takes the bytes before `end`, and drops `end` itself.
-async fn read_until(
-    input: &mut (impl AsyncRead + Unpin),
-    buffer: &mut BytesMut,
-    end: &[u8],
-    largest: usize,
-) -> io::Result<BytesMut> {
+/// Takes the bytes of the head, and drops its end.
+async fn read_head(input: &mut (impl AsyncRead + Unpin), buffer: &mut BytesMut) -> io::Result<BytesMut> {
+    const END: &[u8] = b"\r\n\r\n";
     loop {
-        let found = buffer.windows(end.len()).position(|bytes| bytes == end);
-        if let Some(length) = found {
-            let taken = buffer.split_to(length);
-            let _ = buffer.split_to(end.len());
-            return Ok(taken);
+        if let Some(length) = buffer.windows(END.len()).position(|bytes| bytes == END) {
+            let head = buffer.split_to(length);
+            let _ = buffer.split_to(END.len());
+            return Ok(head);
         }
-        if buffer.len() > largest {
-            return Err(bad("a line or the head is too large"));
+        if buffer.len() > LARGEST_HEAD {
+            return Err(bad("the head is too large"));
         }
         read_more(input, buffer).await?;
     }
-}
-
-async fn read_exactly(
-    input: &mut (impl AsyncRead + Unpin),
-    buffer: &mut BytesMut,
-    length: usize,
-) -> io::Result<Bytes> {
-    while buffer.len() < length {
-        read_more(input, buffer).await?;
-    }
-    Ok(buffer.split_to(length).freeze())
 }
 
 async fn read_more(input: &mut (impl AsyncRead + Unpin), buffer: &mut BytesMut) -> io::Result<()> {

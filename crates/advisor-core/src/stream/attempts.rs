@@ -1,16 +1,11 @@
 //! `Attempts` and `ChunkStream::from_attempts`: further attempts at an answer after one failed, for `FallbackModel`
 //! and retries.
 
-use std::pin::Pin;
-use std::task::{Context, Poll, ready};
-
 use async_trait::async_trait;
-use futures::FutureExt;
-use futures::future::BoxFuture;
-use futures::stream::Stream;
+use futures::stream::{StreamExt, unfold};
 use message_aggregator::Chunk;
 
-use crate::{ChunkStream, Error, Result, drop_caught};
+use crate::{ChunkStream, Error, Result};
 
 /// Further attempts at an answer, for a model or an advisor that asks again after an error.
 ///
@@ -41,71 +36,51 @@ impl ChunkStream {
     ///
     /// # Errors
     /// That of the last attempt, if none of them can be opened.
-    pub async fn from_attempts(first: Result<Self>, attempts: impl Attempts) -> Result<Self> {
-        let mut attempts: Box<dyn Attempts> = Box::new(attempts);
+    pub async fn from_attempts(first: Result<Self>, mut attempts: impl Attempts) -> Result<Self> {
         let live = match first {
             Ok(live) => live,
             Err(error) if attempts.can_follow(&error) => attempts.open_next(error).await?,
             Err(error) => return Err(error),
         };
-        Ok(Self::new(Attempted { state: State::Live(live, attempts), shown: false }))
+        let attempted = Attempted { live, attempts, failed: None, shown: false };
+        Ok(Self::new(unfold(attempted, Attempted::next)))
     }
 }
 
-struct Attempted {
-    state: State,
+struct Attempted<A> {
+    live: ChunkStream,
+    attempts: A,
+    /// The error after which the next attempt begins.
+    failed: Option<Error>,
     /// Whether a chunk of the running attempt was emitted.
     shown: bool,
 }
 
-enum State {
-    Live(ChunkStream, Box<dyn Attempts>),
-    Opening(BoxFuture<'static, Result<(ChunkStream, Box<dyn Attempts>)>>),
-    Ended,
-}
-
-impl Stream for Attempted {
-    type Item = Result<Chunk>;
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let this = &mut *self;
+impl<A: Attempts> Attempted<A> {
+    async fn next(mut self) -> Option<(Result<Chunk>, Self)> {
         loop {
-            match &mut this.state {
-                State::Live(live, attempts) => match ready!(Pin::new(live).poll_next(cx)) {
-                    Some(Err(error))
-                        if (!this.shown || attempts.voids().is_some()) && attempts.can_follow(&error) =>
-                    {
-                        let void = attempts.voids().filter(|_| std::mem::take(&mut this.shown));
-                        this.restart(error);
-                        if let Some(round) = void {
-                            return Poll::Ready(Some(Ok(Chunk::AttemptRestarted { round })));
-                        }
+            if let Some(error) = self.failed.take() {
+                match self.attempts.open_next(error).await {
+                    Ok(live) => self.live = live,
+                    Err(error) => return Some((Err(error), self)),
+                }
+            }
+            match self.live.next().await? {
+                Err(error)
+                    if (!self.shown || self.attempts.voids().is_some())
+                        && self.attempts.can_follow(&error) =>
+                {
+                    self.failed = Some(error);
+                    let void = self.attempts.voids().filter(|_| std::mem::take(&mut self.shown));
+                    if let Some(round) = void {
+                        return Some((Ok(Chunk::AttemptRestarted { round }), self));
                     }
-                    next => {
-                        this.shown = true;
-                        return Poll::Ready(next);
-                    }
-                },
-                State::Opening(opening) => match ready!(opening.as_mut().poll(cx)) {
-                    Ok((live, attempts)) => this.state = State::Live(live, attempts),
-                    Err(error) => {
-                        this.state = State::Ended;
-                        return Poll::Ready(Some(Err(error)));
-                    }
-                },
-                State::Ended => return Poll::Ready(None),
+                }
+                item => {
+                    self.shown = true;
+                    return Some((item, self));
+                }
             }
         }
-    }
-}
-
-impl Attempted {
-    fn restart(&mut self, error: Error) {
-        let State::Live(failed, mut attempts) = std::mem::replace(&mut self.state, State::Ended) else {
-            return;
-        };
-        drop_caught(failed);
-        let opening = async move { Ok((attempts.open_next(error).await?, attempts)) };
-        self.state = State::Opening(opening.boxed());
     }
 }

@@ -1,17 +1,13 @@
 //! `StructuredOutput`: the advisor, and `Attempts`, the stream over all attempts. It accepts, rejects or asks again.
 
 use std::borrow::Cow;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
 
 use advisor_core::{
     AdvisorChain, AdvisorInfo, AdvisorRole, ChatRequest, ChatResponse, Chunk, ChunkStream, Error, ErrorKind,
     FinishReason, Message, Phase, Placement, Result, StreamAdvisor, Usage, async_trait,
 };
-use futures::FutureExt;
-use futures::future::BoxFuture;
-use futures::stream::Stream;
+use futures::stream::{StreamExt, unfold};
 
 use crate::structured::OutputFormat;
 use crate::structured::json_text::may_go_on;
@@ -71,20 +67,26 @@ impl AdvisorInfo for StructuredOutput {
 impl StreamAdvisor for StructuredOutput {
     async fn advise_stream(self: Arc<Self>, request: ChatRequest, next: AdvisorChain) -> Result<ChunkStream> {
         let request = self.format.apply_to(request, next.schema_support());
-        let first = next.next_stream(request.clone()).await?;
-        Ok(ChunkStream::new(Attempts::new(
-            first,
+        let attempts = Attempts {
+            live: next.next_stream(request.clone()).await?,
+            follows: None,
             next,
             request,
-            self.format.clone(),
-            self.attempts.saturating_sub(1),
-        )))
+            format: self.format.clone(),
+            made: 1,
+            left: self.attempts.saturating_sub(1),
+            usage: None,
+            shown: false,
+        };
+        Ok(ChunkStream::new(unfold(attempts, Attempts::next_chunk)))
     }
 }
 
 /// The attempts at an answer of the form. The first is live; each further one follows a restart.
 struct Attempts {
-    state: State,
+    live: ChunkStream,
+    /// The request or the error that follows a rejected answer.
+    follows: Option<Result<ChatRequest>>,
     next: AdvisorChain,
     request: ChatRequest,
     format: OutputFormat,
@@ -98,22 +100,33 @@ struct Attempts {
     shown: bool,
 }
 
-enum State {
-    Live(ChunkStream),
-    Opening(BoxFuture<'static, Result<ChunkStream>>),
-    /// The attempts have ended, with this error if it was not emitted yet.
-    Ended(Option<Box<Error>>),
-}
-
 impl Attempts {
-    fn new(
-        first: ChunkStream,
-        next: AdvisorChain,
-        request: ChatRequest,
-        format: OutputFormat,
-        left: u32,
-    ) -> Self {
-        Self { state: State::Live(first), next, request, format, made: 1, left, usage: None, shown: false }
+    async fn next_chunk(mut self) -> Option<(Result<Chunk>, Self)> {
+        loop {
+            if let Some(follows) = self.follows.take() {
+                // Caches inside remove the rejected answer first.
+                self.request.turn.reject_answer().await;
+                let opened = match follows {
+                    Ok(request) => self.next.next_stream(request).await,
+                    Err(error) => Err(error),
+                };
+                match opened {
+                    Ok(live) => self.live = live,
+                    Err(error) => return Some((Err(error), self)),
+                }
+            }
+            match self.live.next().await? {
+                Ok(Chunk::Completed(answer)) => {
+                    if let Some(item) = self.decide(answer) {
+                        return Some((item, self));
+                    }
+                }
+                item => {
+                    self.shown = true;
+                    return Some((item, self));
+                }
+            }
+        }
     }
 
     /// Validates an answer. Returns the item to emit next, if any. Asks again, or fails, if the answer does not
@@ -126,12 +139,15 @@ impl Attempts {
         }
         match problem(&self.format, &answer) {
             None => return Some(Ok(Chunk::Completed(answer))),
-            Some(Problem::Form(misfit)) if self.left > 0 => self.ask_again(&answer, &misfit),
+            Some(Problem::Form(misfit)) if self.left > 0 => {
+                (self.left, self.made) = (self.left - 1, self.made + 1);
+                self.follows = Some(Ok(self.again(&answer, &misfit)));
+            }
             Some(problem) => {
                 // A complete answer would be recorded as the final answer of the turn.
                 let rejected = answer.clone().with_finish(FinishReason::Interrupted);
                 let error = problem.into_error(self.made).or_partial(rejected);
-                self.after_rejection(async { Err(error) });
+                self.follows = Some(Err(error));
             }
         }
         // The emitted chunks of a rejected answer are void.
@@ -139,28 +155,16 @@ impl Attempts {
         std::mem::take(&mut self.shown).then_some(Ok(Chunk::AttemptRestarted { round }))
     }
 
-    fn ask_again(&mut self, rejected: &ChatResponse, problem: &str) {
-        (self.left, self.made) = (self.left - 1, self.made + 1);
+    /// Returns the request that asks again after an answer with this problem.
+    fn again(&self, rejected: &ChatResponse, problem: &str) -> ChatRequest {
         let again = format!("Your answer does not fit the form: {problem}. Answer again, in the form.");
         let (request, text) = (self.request.clone(), rejected.text());
-        let request = if text.trim().is_empty() {
+        if text.trim().is_empty() {
             // Servers reject an empty answer, and some reject two user messages in a row.
-            request.with_system(again)
-        } else {
-            let rejected = Message::assistant(text).ephemeral();
-            request.with_message(rejected).with_message(Message::user(again).ephemeral())
-        };
-        self.after_rejection(self.next.next_stream(request));
-    }
-
-    /// Opens the next attempt, or fails, after caches inside have removed the rejected answer.
-    fn after_rejection(&mut self, opening: impl Future<Output = Result<ChunkStream>> + Send + 'static) {
-        let turn = Arc::clone(&self.request.turn);
-        let rejected = async move {
-            turn.reject_answer().await;
-            opening.await
-        };
-        self.state = State::Opening(rejected.boxed());
+            return request.with_system(again);
+        }
+        let rejected = Message::assistant(text).ephemeral();
+        request.with_message(rejected).with_message(Message::user(again).ephemeral())
     }
 }
 
@@ -221,34 +225,5 @@ impl Problem {
             Self::Finish(text) => text,
         };
         Error::new(ErrorKind::InvalidOutput, message)
-    }
-}
-
-impl Stream for Attempts {
-    type Item = Result<Chunk>;
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let this = &mut *self;
-        loop {
-            match &mut this.state {
-                State::Live(live) => match ready!(Pin::new(live).poll_next(cx)) {
-                    Some(Ok(Chunk::Completed(answer))) => {
-                        this.state = State::Ended(None);
-                        if let Some(out) = this.decide(answer) {
-                            return Poll::Ready(Some(out));
-                        }
-                    }
-                    next => {
-                        this.shown = true;
-                        return Poll::Ready(next);
-                    }
-                },
-                State::Opening(opening) => match ready!(opening.as_mut().poll(cx)) {
-                    Ok(live) => this.state = State::Live(live),
-                    Err(error) => this.state = State::Ended(Some(Box::new(error))),
-                },
-                State::Ended(error) => return Poll::Ready(error.take().map(|error| Err(*error))),
-            }
-        }
     }
 }

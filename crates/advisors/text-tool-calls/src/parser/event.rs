@@ -90,7 +90,7 @@ pub enum ParserError {
 pub(super) struct Output<'a> {
     pub(super) events: &'a mut Vec<ParserEvent>,
     /// The calls that the text may still have, and the bound of all.
-    pub(super) calls_left: &'a mut usize,
+    pub(super) calls_left: usize,
     pub(super) most_calls: usize,
 }
 
@@ -113,7 +113,7 @@ impl Output<'_> {
 
     pub(super) fn opened(&mut self, call: OpenedCall) -> Result<(), ParserError> {
         let left = self.calls_left.checked_sub(1);
-        *self.calls_left = left.ok_or(ParserError::TooManyCalls { limit: self.most_calls })?;
+        self.calls_left = left.ok_or(ParserError::TooManyCalls { limit: self.most_calls })?;
         self.push(ParserEvent::Opened(call));
         Ok(())
     }

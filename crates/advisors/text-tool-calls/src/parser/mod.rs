@@ -119,7 +119,7 @@ impl TextCallParser {
     /// As [`push`](Self::push).
     pub fn finish(&mut self, events: &mut Vec<ParserEvent>) -> Result<(), ParserError> {
         self.run(Tail::Ended, events)?;
-        let out = &mut Output { events, calls_left: &mut self.calls_left, most_calls: self.limits.calls };
+        let out = &mut self.output(events);
         match std::mem::replace(&mut self.state, State::Ended) {
             State::Call(call, _) => call.cut(out),
             State::Lead(After::Call) if self.lead.is_white_space() => {
@@ -152,8 +152,7 @@ impl TextCallParser {
         if matches!(self.state, State::Ended) {
             return Err(ParserError::Ended);
         }
-        let mut calls_left = self.calls_left;
-        let mut out = Output { events, calls_left: &mut calls_left, most_calls: self.limits.calls };
+        let mut out = self.output(events);
         let result = loop {
             if self.input.rest().is_empty() {
                 break Ok(());
@@ -167,8 +166,12 @@ impl TextCallParser {
                 }
             }
         };
-        self.calls_left = calls_left;
+        self.calls_left = out.calls_left;
         result
+    }
+
+    fn output<'a>(&self, events: &'a mut Vec<ParserEvent>) -> Output<'a> {
+        Output { events, calls_left: self.calls_left, most_calls: self.limits.calls }
     }
 
     /// Reads on. Returns whether the rest can be read without more text.

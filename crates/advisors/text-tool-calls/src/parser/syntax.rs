@@ -200,16 +200,14 @@ impl Candidate {
 
     /// Looks at the text from its first character on. Each look must begin with the same bytes.
     pub(super) fn open(&mut self, text: &str, tail: Tail, tools: &TextTools) -> Opening {
-        let opening = match self.syntax {
-            Syntax::Element(dialect) => self.element(dialect, text, tools),
-            Syntax::Json => self.json(text, tail, tools),
+        let (Ok(opening) | Err(opening)) = match self.syntax {
+            Syntax::Element(dialect) => Ok(self.element(dialect, text, tools)),
+            Syntax::Json => Ok(self.json(text, tail, tools)),
             Syntax::Sentinel => self.sentinel(text, tail, tools),
             Syntax::Tokens(tokens) => tokens.open(text, tail),
-            Syntax::Marker(marker) | Syntax::EndMarker(marker) => match marker_at(text, marker, tail) {
-                Found::Whole(length) => Opening::Marker(length),
-                Found::Undecided => Opening::Undecided,
-                Found::None(_) => Opening::No(1),
-            },
+            Syntax::Marker(marker) | Syntax::EndMarker(marker) => {
+                found(marker_at(text, marker, tail), 1).map(Opening::Marker)
+            }
         };
         match opening {
             Opening::Undecided if tail == Tail::Ended => Opening::No(1),
@@ -251,29 +249,27 @@ impl Candidate {
         Opening::Call(Box::new(Opened::without_call(0, State::Json(Scan::default()))))
     }
 
-    fn sentinel(&mut self, text: &str, tail: Tail, tools: &TextTools) -> Opening {
-        match marker_at(text, SENTINEL_START, tail) {
-            Found::Whole(_) => {}
-            Found::Undecided => return Opening::Undecided,
-            Found::None(_) => return Opening::No(1),
-        }
+    fn sentinel(&mut self, text: &str, tail: Tail, tools: &TextTools) -> Result<Opening, Opening> {
+        found(marker_at(text, SENTINEL_START, tail), 1)?;
         let header = text.get(SENTINEL_START.len()..).unwrap_or_default();
-        let length = match self.scan.strict_json(header) {
-            Found::Whole(length) => length,
-            Found::Undecided => return Opening::Undecided,
-            Found::None(_) => return Opening::No(SENTINEL_START.len()),
-        };
+        let length = found(self.scan.strict_json(header), SENTINEL_START.len())?;
         let (header, after) = header.split_at_checked(length).unwrap_or_default();
         let space = space_within(after, MAX_SPACE);
-        match marker_at(after.get(space..).unwrap_or_default(), "]]", tail) {
-            Found::Whole(_) => {}
-            Found::Undecided => return Opening::Undecided,
-            Found::None(_) => return Opening::No(SENTINEL_START.len()),
-        }
+        let end = marker_at(after.get(space..).unwrap_or_default(), "]]", tail);
+        found(end, SENTINEL_START.len())?;
         let length = SENTINEL_START.len() + length + space + 2;
         let members = serde_json::from_str(header).unwrap_or_default();
         let opened = opened_by_header(members, length, tools);
-        opened.map_or(Opening::No(length), |opened| Opening::Call(Box::new(opened)))
+        Ok(opened.map_or(Opening::No(length), |opened| Opening::Call(Box::new(opened))))
+    }
+}
+
+/// Returns the bytes of what was found, or what the text begins with otherwise: it is undecided, or so many bytes are text.
+fn found(found: Found, text: usize) -> Result<usize, Opening> {
+    match found {
+        Found::Whole(length) => Ok(length),
+        Found::Undecided => Err(Opening::Undecided),
+        Found::None(_) => Err(Opening::No(text)),
     }
 }
 
@@ -376,31 +372,27 @@ impl Tokens {
     /// Looks for the token of a call, a name or an id, and the token before the arguments.
     ///
     /// Names and ids have no `<`, so looks at many tokens do not overlap.
-    fn open(&self, text: &str, tail: Tail) -> Opening {
-        let begin = match marker_at(text, self.call, tail) {
-            Found::Whole(length) => length,
-            Found::Undecided => return Opening::Undecided,
-            Found::None(_) => return Opening::No(1),
-        };
+    fn open(&self, text: &str, tail: Tail) -> Result<Opening, Opening> {
+        let begin = found(marker_at(text, self.call, tail), 1)?;
         let window = text.get(..text.floor_char_boundary(MAX_HEADER)).unwrap_or_default();
         let undecided = if window.len() < text.len() { Opening::No(begin) } else { Opening::Undecided };
         let after = window.get(begin..).unwrap_or_default();
         let end = after.find('<');
         steps::count(end.unwrap_or(after.len()));
         let Some((id, token)) = end.and_then(|end| after.split_at_checked(end)) else {
-            return undecided;
+            return Err(undecided);
         };
         let length = match marker_at(token, self.arguments, tail) {
             Found::Whole(length) => begin + id.len() + length,
-            Found::Undecided => return undecided,
-            Found::None(_) => return Opening::No(begin),
+            Found::Undecided => return Err(undecided),
+            Found::None(_) => return Err(Opening::No(begin)),
         };
         let id = id.trim();
         let opened = |name: &str, length, end: &str| {
             let name = Text::from(or_unnamed(name));
             let id = Some(id).filter(|id| self.format == TextFormat::Kimi && !id.is_empty()).map(Text::from);
             let call = OpenedCall { name, id, format: self.format };
-            Opening::Call(Box::new(Opened::new(call, length, State::Raw(end.to_owned()))))
+            Ok(Opening::Call(Box::new(Opened::new(call, length, State::Raw(end.to_owned())))))
         };
         let Some(fenced_end) = self.fenced_end.filter(|_| id == "function") else {
             return opened(name_in(id), length, self.call_end);
@@ -408,11 +400,11 @@ impl Tokens {
         let rest = window.get(length..).unwrap_or_default();
         let Some((name, fence)) = rest.find(['\n', '{', '<']).and_then(|end| rest.split_at_checked(end))
         else {
-            return undecided;
+            return Err(undecided);
         };
         match marker_at(fence, FENCE, tail) {
             Found::Whole(fence) => opened(name, length + name.len() + fence, fenced_end),
-            Found::Undecided => undecided,
+            Found::Undecided => Err(undecided),
             Found::None(_) => opened(id, length, self.call_end),
         }
     }

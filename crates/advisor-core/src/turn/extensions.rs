@@ -90,6 +90,7 @@ impl fmt::Debug for Extensions {
 /// assert_eq!(name.get_or_try_init(&turn, async { Ok("Bob") }).await?, "Ada");
 /// # Ok(()) }
 /// ```
+#[derive(Clone)]
 pub struct OncePerTurn<T> {
     /// Its address identifies the instance. It is no zero-sized type, of which addresses may be equal.
     instance: Arc<u8>,
@@ -130,12 +131,6 @@ impl<T> Default for Values<T> {
 impl<T> Default for OncePerTurn<T> {
     fn default() -> Self {
         Self { instance: Arc::default(), value: PhantomData }
-    }
-}
-
-impl<T> Clone for OncePerTurn<T> {
-    fn clone(&self) -> Self {
-        Self { instance: Arc::clone(&self.instance), value: self.value }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use message_aggregator::{
-    Block, BlockContent, BlockDelta, BlockHead, BlockId, BlockKind, CallHead, ChatResponse, Chunk, ChunkFold,
+    Block, BlockContent, BlockHead, BlockId, BlockKind, CallHead, ChatResponse, Chunk, ChunkFold,
     FinishReason, Text, ToolCall,
 };
 
@@ -25,8 +25,8 @@ pub(super) struct EditedBlocks {
     open: BTreeMap<BlockId, BlockKind>,
     /// The opening chunks of blocks that wait for their only piece. Without it they have no content and are left out.
     waiting: BTreeMap<BlockId, Chunk>,
-    /// The round whose completion is passing the editor.
-    completing: Option<u32>,
+    /// The round whose completion may pass the editor, once.
+    pub(super) completing: Option<u32>,
     /// The first round that has not ended.
     round: u32,
 }
@@ -140,7 +140,10 @@ impl EditedBlocks {
     fn has_place(&mut self, chunk: &Chunk) -> bool {
         match chunk {
             Chunk::Delta { block, delta } => {
-                self.open.get(block).is_some_and(|kind| *kind == delta.kind()) && self.extends(*block, delta)
+                let kind = delta.kind();
+                // A block of a single piece takes one only.
+                let has_room = !is_single_piece(kind) || self.waiting.contains_key(block);
+                has_room && self.open.get(block) == Some(&kind)
             }
             Chunk::AttemptRestarted { round } => {
                 self.open.retain(|block, _| block.round != *round);
@@ -153,22 +156,6 @@ impl EditedBlocks {
             Chunk::Completed(_) => false,
             _ => true,
         }
-    }
-
-    /// Checks whether the block can take this delta: a block of a single piece takes one only.
-    fn extends(&self, block: BlockId, delta: &BlockDelta) -> bool {
-        match delta {
-            BlockDelta::Text(_)
-            | BlockDelta::Reasoning(_)
-            | BlockDelta::Refusal(_)
-            | BlockDelta::Arguments(_) => true,
-            _ => self.waiting.contains_key(&block),
-        }
-    }
-
-    /// Allows the completion of this round to pass the editor, once.
-    pub(super) fn complete(&mut self, round: u32) {
-        self.completing = Some(round);
     }
 
     /// Forgets an ended round, of which nothing more can be emitted.

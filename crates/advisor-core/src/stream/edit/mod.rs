@@ -415,7 +415,7 @@ impl<E: ChunkEditor> Edited<E> {
                 self.blocks.close_until(round, &mut self.ready);
                 let response = self.edited_response(&response);
                 self.blocks.forget(round);
-                self.blocks.complete(round);
+                self.blocks.completing = Some(round);
                 self.run(|editor, out| editor.edit(Chunk::RoundCompleted(response), out));
             }
             _ => {}

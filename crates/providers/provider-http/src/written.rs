@@ -23,7 +23,7 @@ pub fn unwritable(error: serde_json::Error) -> Error {
 /// # Errors
 /// If one cannot be written as JSON.
 pub fn entries(values: impl IntoIterator<Item = impl Serialize>) -> Result<Bytes> {
-    let mut written = Vec::with_capacity(128);
+    let mut written = Vec::with_capacity(256);
     for value in values {
         if !written.is_empty() {
             written.push(b',');

@@ -58,14 +58,12 @@ impl<W: WireFormat> Progress<W> {
 
     /// Reads a server-sent event of a stream whose first byte is at `from` in the body.
     pub(super) fn read_sse(&mut self, event: SseEvent<'_>, from: u64) {
-        let data = event.data.trim_ascii();
+        // `read` ignores white space behind the data.
+        let data = event.data.trim_ascii_start();
         if data.is_empty() {
             return;
         }
         self.events += 1;
-        if is_end_marker::<W>(data) {
-            return self.mark_done();
-        }
         // An error may be plain text; one that begins as JSON and is cut says nothing.
         if event.trailing && data.starts_with('{') && value(data).is_err() {
             return;
@@ -83,10 +81,6 @@ impl<W: WireFormat> Progress<W> {
     /// After the end of an answer only usage counts. An error then ends the body and is ignored by its caller.
     pub(super) fn read_value(&mut self, json: &str, position: u64) -> Result<()> {
         self.events += 1;
-        if is_end_marker::<W>(json) {
-            self.mark_done();
-            return Ok(());
-        }
         let is_over = self.end == End::Done;
         let event = AnswerEvent { name: None, data: json };
         let meaning = self.read(event).map_err(|error| malformed_json(&error, position))?;
@@ -102,9 +96,14 @@ impl<W: WireFormat> Progress<W> {
     }
 
     fn read(&mut self, event: AnswerEvent<'_>) -> serde_json::Result<Read> {
+        if is_end_marker::<W>(event.data) {
+            self.mark_done();
+            return Ok(Read::Piece);
+        }
         if self.repeat.read(event, &mut self.format, &mut self.deltas).is_some() {
             return Ok(Read::Piece);
         }
+        let event = AnswerEvent { data: event.data.trim_ascii_end(), ..event };
         if event.name == Some("error") {
             let json = value(event.data).unwrap_or_else(|_| event.data.into());
             self.fail(Report::find(&json).unwrap_or_else(|| Report::read(&json)));

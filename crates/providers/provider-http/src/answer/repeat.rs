@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::ops::Range;
 
 use advisor_core::{Delta, DeltaKind, Text, Usage};
 
@@ -21,19 +20,18 @@ pub(super) struct Repeat {
     /// The piece, if there is one. Its text does not matter.
     piece: Option<Delta>,
     name: Option<String>,
-    event: String,
     /// The values that may differ, in their order.
     holes: Vec<Hole>,
+    /// The event behind them.
+    after: String,
     misses: u8,
 }
 
 /// A value that may differ.
 struct Hole {
     /// The bytes before it, from the hole before on.
-    before: Range<usize>,
+    before: String,
     kind: HoleKind,
-    /// Where it ends.
-    end: usize,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -53,9 +51,9 @@ impl Repeat {
         deltas: &mut VecDeque<Delta>,
     ) -> Option<()> {
         let piece = self.piece.as_ref()?;
-        let (mut rest, mut end, mut found, mut usage) = (event.data, 0, None, None);
+        let (mut rest, mut found, mut usage) = (event.data, None, None);
         for hole in &self.holes {
-            rest = rest.strip_prefix(self.event.get(hole.before.clone())?)?;
+            rest = rest.strip_prefix(&*hole.before)?;
             match hole.kind {
                 HoleKind::Text => {
                     let (text, is_escaped, behind) = string(rest)?;
@@ -69,9 +67,8 @@ impl Repeat {
                 HoleKind::Usage => rest = pass(rest, |json| format.usage(json, &mut usage))?,
                 HoleKind::Ignored => rest = pass(rest, Json::skip)?,
             }
-            end = hole.end;
         }
-        if !end_alike(rest, self.event.get(end..)?) || event.name != self.name.as_deref() {
+        if !end_alike(rest, &self.after) || event.name != self.name.as_deref() {
             return None;
         }
         self.misses = 0;
@@ -110,7 +107,6 @@ impl Repeat {
         self.misses += 1;
         let found = self.note_holes(event.data, text, format);
         if found.is_some_and(|found| found.as_ref() == usage) {
-            event.data.clone_into(&mut self.event);
             self.name = event.name.map(str::to_owned);
             self.piece = Some(delta.clone());
         }
@@ -137,16 +133,17 @@ impl Repeat {
                 None if is_escaped && unescaped(found).eq(text.chars()) => (quoted, HoleKind::Text),
                 _ => continue,
             };
+            let before = event.get(from..event.len() - value.len())?.to_owned();
+            self.holes.push(Hole { before, kind });
             rest = if kind == HoleKind::Usage {
                 counts += 1;
                 pass(value, |json| format.usage(json, &mut usage))?
             } else {
                 pass(value, Json::skip)?
             };
-            let end = event.len() - rest.len();
-            self.holes.push(Hole { before: from..event.len() - value.len(), kind, end });
-            from = end;
+            from = event.len() - rest.len();
         }
+        event.get(from..)?.clone_into(&mut self.after);
         (counts < 2).then_some(usage)
     }
 }

@@ -103,7 +103,7 @@ impl WireFormat for ChatCompletions {
         self.text.is_over()
             && self.choices.are_known()
             && self.audio.kept() == 0
-            && self.details.repeat(spelling)
+            && (self.details.new == 0 || self.details.repeat(spelling))
     }
 
     fn kept(&self) -> usize {

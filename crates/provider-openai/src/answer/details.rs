@@ -75,7 +75,6 @@ impl Details {
     /// Adds the details of an event that is like the last one, but says this. Returns false if it must be read.
     pub(super) fn repeat(&mut self, spelling: &str) -> bool {
         match self.entries.last_mut() {
-            _ if self.new == 0 => true,
             Some(last) if self.new == 1 && self.are_said && !last.after.is_empty() && self.bytes < MOST => {
                 last.text.push_str(spelling);
                 self.bytes += spelling.len();

@@ -142,12 +142,12 @@ fn audio(blocks: &[Block], form: &ChatForm) -> Option<Value> {
 
 /// Returns the server's data of each audio in an answer.
 fn audios<'a>(blocks: &'a [Block], form: &ChatForm) -> impl Iterator<Item = &'a Value> {
-    blocks.iter().flat_map(|block| match block.content() {
-        BlockContent::Media(_) => form.own_data(block).filter_map(|data| data.value.get(AUDIO)).collect(),
+    blocks.iter().filter_map(|block| match block.content() {
+        BlockContent::Media(_) => form.own_data(block).find_map(|data| data.value.get(AUDIO)),
         BlockContent::Opaque(opaque) if opaque.format == form.format && opaque.name == *AUDIO => {
-            vec![&opaque.value]
+            Some(&opaque.value)
         }
-        _ => Vec::new(),
+        _ => None,
     })
 }
 

@@ -122,13 +122,12 @@ async fn damaged_entries_are_warned_of_once() {
     let store: Arc<dyn ConversationStore> = Arc::new(InMemoryStore::new());
     let key = ConversationKey::new("c").unwrap();
     let mut version = Version::EMPTY;
-    for _ in 0..30 {
+    for later in (0..30).rev() {
         let turn = TurnId::random();
-        let kinds = [
-            EntryKind::Corrupt(b"half".into()),
-            EntryKind::TurnEnded(TurnEnd::Completed(FinishReason::Stop)),
-        ];
-        let entries = kinds.into_iter().map(|kind| NewEntry::new(turn.clone(), kind)).collect();
+        // The last turn is open, so that a read has it twice.
+        let end = (later > 0).then_some(EntryKind::TurnEnded(TurnEnd::Completed(FinishReason::Stop)));
+        let kinds = [EntryKind::Corrupt(b"half".into())].into_iter().chain(end);
+        let entries = kinds.map(|kind| NewEntry::new(turn.clone(), kind)).collect();
         version =
             store.append(&key, version, Batch::new(BatchKey::new(turn, 0, "all"), entries)).await.unwrap();
     }

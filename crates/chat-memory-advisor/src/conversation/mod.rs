@@ -337,8 +337,10 @@ impl Registry {
 
 /// Returns the place of the first damaged entry of a snapshot, if there is one, and the number of them.
 fn damaged_entries(snapshot: &Snapshot) -> Option<(u64, usize)> {
-    let entries = snapshot.entries.iter().chain(snapshot.open_turn.iter().flatten());
-    let mut damaged = entries.filter(|entry| matches!(entry.kind, EntryKind::Corrupt(_)));
+    // Both end with the same entry.
+    let open = snapshot.open_turn.as_ref().filter(|open| open.len() > snapshot.entries.len());
+    let entries = open.unwrap_or(&snapshot.entries);
+    let mut damaged = entries.iter().filter(|entry| matches!(entry.kind, EntryKind::Corrupt(_)));
     damaged.next().map(|first| (first.seq, 1 + damaged.count()))
 }
 

@@ -217,11 +217,10 @@ pub(crate) struct TurnLease {
     interrupted: AtomicBool,
     /// The fencing token of its lease, if it has one.
     token: Mutex<Option<FencingToken>>,
-    /// Whether the lease is to be renewed. The lock is held during a renewal, so that a released lease is not
-    /// renewed afterwards.
-    renewed: tokio::sync::Mutex<bool>,
-    /// Whether the lease is being released or was. Its holder needs it no longer, so losing it is no error. This is set
-    /// before the lock of `renewed` is awaited, which a renewal may hold.
+    /// Held during a renewal, so that a released lease is not renewed afterwards.
+    renewing: tokio::sync::Mutex<()>,
+    /// Whether the lease is being released or was. Its holder needs it no longer: it is not renewed, and losing it is no
+    /// error. This is set before `renewing` is awaited, which a renewal may hold.
     released: AtomicBool,
     /// The number of renewals that the store did not answer; they may still take effect.
     unanswered_renewals: AtomicU32,
@@ -249,7 +248,7 @@ impl TurnLease {
             ttl,
             interrupted: AtomicBool::new(false),
             token: Mutex::default(),
-            renewed: tokio::sync::Mutex::default(),
+            renewing: tokio::sync::Mutex::default(),
             released: AtomicBool::new(false),
             unanswered_renewals: AtomicU32::new(0),
         })
@@ -272,7 +271,6 @@ impl TurnLease {
         };
         if let Some(leases) = self.store.leases() {
             self.acquire_lease(leases, on_busy).await?;
-            *self.renewed.lock().await = true;
             self.released.store(false, Ordering::Relaxed);
         }
         Ok(hold)
@@ -409,9 +407,8 @@ impl TurnLease {
             return Err(busy());
         }
         if let (Some(leases), Some(token)) = (self.store.leases(), self.token()) {
-            let mut renewed = self.renewed.lock().await;
+            let _renewing = self.renewing.lock().await;
             self.renew(leases, token).await.map_err(Error::from)?;
-            *renewed = true;
             self.released.store(false, Ordering::Relaxed);
             self.registry.note_lease(&self.key, token);
         }
@@ -439,8 +436,7 @@ impl TurnLease {
     pub(crate) async fn release(&self) {
         let (Some(leases), Some(token)) = (self.store.leases(), self.token()) else { return };
         self.released.store(true, Ordering::Relaxed);
-        let mut renewed = self.renewed.lock().await;
-        *renewed = false;
+        let _renewing = self.renewing.lock().await;
         match change_in_time(leases.release(&self.key, token)).await {
             // A late renewal would take the lease again, so the registry keeps the token.
             Ok(()) if self.unanswered_renewals.load(Ordering::Relaxed) > 0 => {}
@@ -464,8 +460,9 @@ impl TurnLease {
         let pause = self.ttl / 3;
         loop {
             sleep(pause).await;
-            let renewed = self.renewed.lock().await;
-            let Some(token) = self.token().filter(|_| *renewed) else { continue };
+            let _renewing = self.renewing.lock().await;
+            let is_released = self.released.load(Ordering::Relaxed);
+            let Some(token) = self.token().filter(|_| !is_released) else { continue };
             // A store that does not answer now may answer before the lease expires.
             let answer = timeout(pause / 2, self.renew(leases, token)).await;
             if let Ok(Err(lost @ StoreError::Fenced)) = answer

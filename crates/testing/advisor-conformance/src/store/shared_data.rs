@@ -124,24 +124,28 @@ pub async fn writers_at_two_stores_lose_nothing(stores: [Store; 2], writers: u32
     }
     let mut versions = writing.join_all().await.concat();
     versions.sort_unstable();
-    let total = u64::from(writers * appends);
-    assert!(versions.into_iter().eq(1..=total), "two appends led to one version, or one was lost");
+    let total = u64::from(2 * writers * appends);
+    let each = (2..=total).step_by(2);
+    assert!(versions.into_iter().eq(each), "two appends led to one version, or one was lost");
     let read = stores[0].load(&key, ReadRange::All).await.unwrap();
     assert_eq!(read.version, Version(total));
     assert!(read.entries.iter().map(|entry| entry.seq).eq(1..=total));
+    let texts = texts(&read.entries);
+    assert!(texts.chunks(2).all(|batch| batch[0] == batch[1]), "two batches were mixed");
     for writer in 0..writers {
         let begin = format!("{writer} ");
-        let own = texts(&read.entries).into_iter().filter(|text| text.starts_with(&begin));
-        assert!(own.eq((0..appends).map(|round| format!("{writer} {round}"))), "of writer {writer}");
+        let own = texts.iter().step_by(2).filter(|text| text.starts_with(&begin));
+        assert!(own.cloned().eq((0..appends).map(|round| format!("{writer} {round}"))), "of writer {writer}");
     }
 }
 
-/// Appends each batch until it is written, at the version that the last conflict reported.
+/// Appends each batch, of two entries, until it is written, at the version that the last conflict reported.
 async fn write_all(store: &Store, key: &ConversationKey, writer: u32, appends: u32) -> Vec<u64> {
     let mut versions = Vec::new();
     let mut expected = Version::EMPTY;
     for round in 0..appends {
-        let batch = said(&format!("w{writer}"), round, &[&format!("{writer} {round}")]);
+        let text = format!("{writer} {round}");
+        let batch = said(&format!("w{writer}"), round, &[&text, &text]);
         expected = loop {
             match store.append(key, expected, batch.clone()).await {
                 Err(StoreError::Conflict { current }) => expected = current,

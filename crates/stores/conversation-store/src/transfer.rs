@@ -351,10 +351,10 @@ impl Import<'_> {
         } else {
             BatchKey::new(first.turn.clone(), 0, format!("import-{}", first.seq))
         };
-        let batch = Batch { parent: first.parent, ..Batch::new(key, Vec::new()) };
+        let parent = first.parent;
         let new = |entry: Entry| NewEntry::new(entry.turn, entry.kind).with_round(entry.round);
         let entries = entries.into_iter().map(new).collect();
-        let batch = Batch { entries, ..batch };
+        let batch = Batch { parent, ..Batch::new(key, entries) };
         let led_to = self.version.after(batch.entries.len());
         let mut outcome = self.store.append(&self.key, self.version, batch.clone()).await;
         if let Err(StoreError::OutcomeUnknown { .. }) = outcome {

@@ -100,15 +100,14 @@ pub(crate) struct Write {
 impl Write {
     /// Creates a write of messages, in a step of a round.
     pub(crate) fn new(round: u32, step: impl Into<Option<&'static str>>, addition: Addition) -> Self {
-        let (starts, pending) = (Vec::new(), Vec::new());
         Self {
             round,
             step: step.into(),
             addition,
             message_round: None,
             answers: false,
-            starts,
-            pending,
+            starts: Vec::new(),
+            pending: Vec::new(),
             end: None,
         }
     }

@@ -49,20 +49,30 @@ fn text(blocks: &[Block]) -> String {
 /// The most reasoning details whose pieces may alternate.
 const BESIDE_EACH_OTHER: usize = 64;
 
-/// Joins the pieces of reasoning details into whole details. A piece belongs to the last one that has the same type and
-/// index, and no different id.
+/// Joins the pieces of reasoning details into whole details. A piece belongs to the one before it if both have the same
+/// type and index, and no different ids. With a number as its index, it may belong to an earlier one that has no signature
+/// yet.
 fn details(blocks: &[Block], form: &ChatForm) -> Vec<Value> {
     let data = blocks.iter().flat_map(|block| form.own_data(block));
     let pieces = data.filter_map(|data| data.value.get(REASONING_DETAILS)?.as_array()).flatten();
     let mut wholes: Vec<Map<String, Value>> = Vec::new();
     for piece in pieces.filter_map(Value::as_object) {
-        let continues = |whole: &&mut Map<String, Value>| {
+        let continues = |whole: &Map<String, Value>| {
             let is_other = id_of(whole).zip(id_of(piece)).is_some_and(|(whole, piece)| whole != piece);
             ["type", "index"].iter().all(|key| whole.get(*key) == piece.get(*key)) && !is_other
         };
+        let is_numbered = piece.get("index").is_some_and(Value::is_number);
+        let is_open = |whole: &Map<String, Value>| {
+            ["signature", "data"]
+                .iter()
+                .all(|key| whole.get(*key).and_then(Value::as_str).is_none_or(str::is_empty))
+        };
+        let fits = |(behind, whole): &(usize, &mut Map<String, Value>)| {
+            continues(whole) && (*behind == 0 || is_numbered && is_open(whole))
+        };
         // Details that stream beside each other are few, and the pieces may be many.
-        match wholes.iter_mut().rev().take(BESIDE_EACH_OTHER).find(continues) {
-            Some(whole) => extend(whole, piece),
+        match wholes.iter_mut().rev().take(BESIDE_EACH_OTHER).enumerate().find(fits) {
+            Some((_, whole)) => extend(whole, piece),
             None => wholes.push(piece.clone()),
         }
     }

@@ -566,15 +566,16 @@ fn reasoning_details_go_back_as_wholes() {
     let piece = |detail: Value| ProviderData::new(FORMAT, json!({"reasoning_details": [detail]}));
     let data = vec![
         piece(json!({"type": "reasoning.text", "text": "a", "format": "f", "index": 0, "signature": null})),
-        piece(json!({"type": "reasoning.text", "text": "c", "index": 1})),
         piece(json!({"type": "reasoning.text", "text": "b", "format": null, "index": 0})),
         ProviderData::new("other", json!({"reasoning_details": [{"type": "x"}]})),
         piece(json!({"type": "reasoning.text", "text": "", "index": 0, "signature": "s"})),
         piece(json!({"type": "reasoning.text", "text": "", "index": 0, "signature": ""})),
+        piece(json!({"type": "reasoning.text", "text": "c", "index": 1})),
         piece(json!({"type": "reasoning.encrypted", "data": "x", "index": 1, "id": "i"})),
         piece(json!({"type": "reasoning.encrypted", "data": "y", "index": 1, "id": "j"})),
-        piece(json!({"type": "reasoning.summary", "summary": "d"})),
-        piece(json!({"type": "reasoning.summary", "summary": "e"})),
+        piece(json!({"type": "reasoning.summary", "summary": "d", "index": 2})),
+        piece(json!({"type": "reasoning.text", "text": "c", "index": 1})),
+        piece(json!({"type": "reasoning.summary", "summary": "e", "index": 2})),
     ];
     let block = Block::with_data(BlockContent::Reasoning("abc".into()), data);
     let written = message_by(&Profile::openrouter(), Message::assistant_blocks(vec![block]));
@@ -582,13 +583,31 @@ fn reasoning_details_go_back_as_wholes() {
         written["reasoning_details"],
         json!([
             {"type": "reasoning.text", "text": "ab", "format": "f", "index": 0, "signature": "s"},
-            {"type": "reasoning.text", "text": "c", "index": 1},
+            {"type": "reasoning.text", "text": "cc", "index": 1},
             {"type": "reasoning.encrypted", "data": "x", "index": 1, "id": "i"},
             {"type": "reasoning.encrypted", "data": "y", "index": 1, "id": "j"},
-            {"type": "reasoning.summary", "summary": "de"},
+            {"type": "reasoning.summary", "summary": "de", "index": 2},
         ])
     );
     assert!(written.get("reasoning").is_none());
+}
+
+/// A detail with its signature is whole. Without a number, only the detail before goes on.
+#[test]
+fn signed_reasoning_details_stay_apart() {
+    for index in [json!(null), json!(0)] {
+        let piece = |detail: Value| ProviderData::new(FORMAT, json!({"reasoning_details": [detail]}));
+        let details = [
+            json!({"type": "reasoning.text", "text": "a", "signature": "s1", "index": index}),
+            json!({"type": "reasoning.encrypted", "data": "x", "index": index}),
+            json!({"type": "reasoning.text", "text": "b", "signature": "s2", "index": index}),
+        ];
+        let block = Block::with_data(BlockContent::Reasoning("ab".into()), details.clone().map(piece).into());
+        let written = message_by(&Profile::openrouter(), Message::assistant_blocks(vec![block]));
+        let texts =
+            |list: &[Value]| list.iter().map(|detail| detail["signature"].clone()).collect::<Vec<_>>();
+        assert_eq!(texts(written["reasoning_details"].as_array().expect("a list")), texts(&details));
+    }
 }
 
 #[test]

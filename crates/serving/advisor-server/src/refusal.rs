@@ -177,7 +177,7 @@ impl Refusal {
     /// Of a request whose work panics, or whose runtime ends. The turn may have begun.
     pub(crate) fn internal() -> Self {
         // The hook of the program has written the text.
-        tracing::error!("a request panicked");
+        tracing::error!("a request panicked or was cut off");
         let refusal = Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "an internal error");
         Self { begins_second_turn: true, ..refusal }
     }

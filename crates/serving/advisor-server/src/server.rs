@@ -238,8 +238,8 @@ impl ChatServer {
     /// Sets work of the application for each conversation that a user deletes. It deletes what the application, or an advisor,
     /// keeps of the conversation outside memory, such as its past turns.
     ///
-    /// It runs after the running turn is stopped, and before memory deletes the conversation. If it fails, the conversation
-    /// stays, and the user can delete it again. So it must succeed if there is nothing to delete. A turn that begins
+    /// It runs after the running turn is stopped, and before memory deletes the conversation. If it fails, or takes
+    /// longer than 30 seconds, the conversation stays, and the user can delete it again. So it must succeed if there is nothing to delete. A turn that begins
     /// meanwhile, or that cannot be stopped in another process, can add something behind it. A second call of this method
     /// replaces the work.
     ///

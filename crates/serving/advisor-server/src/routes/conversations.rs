@@ -5,7 +5,7 @@ pub(super) mod stored_page;
 
 use std::num::{NonZeroU64, NonZeroUsize};
 
-use advisor_core::{ConversationKey, Message, Role, TurnId};
+use advisor_core::{ConversationKey, Error, ErrorKind, Message, Role, TurnId};
 use axum::Json;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
@@ -15,7 +15,7 @@ use chat_memory_advisor::store::{EntryId, ListOrder, Page};
 use futures::{StreamExt, stream};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 use tracing::Instrument;
 
 use crate::ChatServer;
@@ -138,7 +138,9 @@ pub(super) async fn delete(
         // A turn that goes on elsewhere, since the relay fails, writes nothing after the deletion.
         let _ = server.turns.stop(&key).await;
         if let Some(work) = &server.on_delete {
-            work(key.clone()).await?;
+            let late =
+                || Error::new(ErrorKind::Timeout, "the application has not deleted its part in 30 seconds");
+            timeout(LONGEST, work(key.clone())).await.unwrap_or_else(|_| Err(late()))?;
         }
         let deleted = in_time(server.memory.store().delete(&key)).await;
         // Also after an error: the store may delete it later.

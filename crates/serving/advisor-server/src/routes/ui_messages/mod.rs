@@ -134,8 +134,7 @@ async fn question(server: &ChatServer, user: &User, body: Body) -> Result<Asked,
         let SentParts { results, approvals } = SentParts::read(last.parts);
         let turn = turn_of(&last.id, &results, &approvals);
         // A guard may have changed the question on its way to memory. Of its answer, the results and the decisions count.
-        let question = sent.iter().rposition(|message| matches!(message, SentMessage::User(_)));
-        sent.truncate(question.unwrap_or_default());
+        sent.pop_if(|message| matches!(message, SentMessage::User(_)));
         sent.push(SentMessage::item(None));
         sent.extend(results.into_iter().map(SentMessage::Result));
         let ids = (Some(body.id.as_str()), Asking::named(&turn));

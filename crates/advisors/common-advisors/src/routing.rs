@@ -112,7 +112,7 @@ struct Shared {
 struct State {
     /// By route.
     health: Vec<Health>,
-    sticky: Recent<ConversationKey, usize>,
+    sticky: Recent,
 }
 
 /// How a model has answered lately.
@@ -160,11 +160,7 @@ impl RoutedModel {
         let (state, now) = (self.shared.lock(), Instant::now());
         let health = |place: usize| state.health.get(place).copied().unwrap_or_default();
         let sticky = || {
-            state
-                .sticky
-                .of(request.conversation.as_ref()?)
-                .copied()
-                .filter(|place| !health(*place).is_cooling(now))
+            state.sticky.of(request.conversation.as_ref()?).filter(|place| !health(*place).is_cooling(now))
         };
         let first = named.or_else(sticky);
         fitting.sort_by_key(|place| (Some(*place) != first, health(*place).is_cooling(now)));

@@ -437,6 +437,8 @@ impl TurnLease {
         let (Some(leases), Some(token)) = (self.store.leases(), self.token()) else { return };
         self.released.store(true, Ordering::Relaxed);
         let _renewing = self.renewing.lock().await;
+        // The lock may have been that of a turn that continued.
+        self.released.store(true, Ordering::Relaxed);
         match change_in_time(leases.release(&self.key, token)).await {
             // A late renewal would take the lease again, so the registry keeps the token.
             Ok(()) if self.unanswered_renewals.load(Ordering::Relaxed) > 0 => {}

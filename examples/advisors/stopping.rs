@@ -5,7 +5,8 @@ use advisor_chain::{
     AdvisorChain, ChatRequest, Chunk, FinishReason, Phase, Placement, StreamAdvisor, from_fn,
 };
 
-/// Ends the answer where a word begins. The text shown by then is the answer.
+/// Ends the answer at the chunk that completes a word. The text shown by then is the answer: the beginning of a word that
+/// comes in pieces is part of it. `Guard` of `stream-policy` holds such a beginning back.
 pub fn stopping(word: &'static str) -> impl StreamAdvisor {
     from_fn("stopping", move |request: ChatRequest, next: AdvisorChain| async move {
         let mut said = String::new();

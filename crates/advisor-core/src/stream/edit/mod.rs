@@ -37,8 +37,8 @@ impl ChunkStream {
     /// The finish reason becomes `ToolCalls` if calls were added to an answer without any, and `Stop` if all calls were
     /// removed. A reason that [vetoes](crate::FinishReason::vetoes_calls) calls, and `Paused`, stay.
     ///
-    /// An advisor that makes a stream of its own adds editors to the stream that it returns. One inside of another stream
-    /// belongs to no turn, so its answers are none of the turn.
+    /// An advisor that makes a stream of its own adds editors to the stream that it returns. One inside of another stream,
+    /// or one that was polled before, belongs to no turn, so its answers are none of the turn.
     ///
     /// An editor that adds calls belongs inside the tool loop, in [`Phase::ModelCall`](crate::Phase::ModelCall): there
     /// they run. Outside it, a call added to the last answer is for the caller, and any other one has an error

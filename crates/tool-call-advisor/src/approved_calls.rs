@@ -7,8 +7,8 @@ use advisor_core::{
 
 use crate::advisor::Config;
 use crate::not_started::NotStarted;
-use crate::plan::prepare::{Room, prepare_in_time};
 use crate::plan::{Fate, PlannedCall, ToolPlan};
+use crate::plan::{Room, prepare_in_time};
 use crate::run::decide::Counts;
 use crate::run::{limits_of, note_decided};
 use crate::{CallDecision, ReadyCall, ToolBatch, ToolCallAdvisor, ToolEvents};

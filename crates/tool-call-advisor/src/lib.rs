@@ -32,7 +32,6 @@ mod not_started;
 mod plan;
 mod policy;
 mod run;
-mod streaming;
 mod truncate;
 #[cfg(feature = "typed-tools")]
 mod typed_tool;
@@ -50,10 +49,10 @@ pub use fn_tool::{ClientSideTool, FnTool};
 pub use hooks::{LoopEnd, LoopHooks, LoopOutcome};
 pub use limits::{OnLimit, ToolLimits};
 pub use policy::{ArgumentTest, CallDecision, PolicyAction, ToolPolicy, ToolRule};
+pub use run::stream::ToolCallStreaming;
 #[cfg(feature = "typed-tools")]
 #[doc(no_inline)]
 pub use schemars::{self, JsonSchema};
-pub use streaming::ToolCallStreaming;
 #[cfg(feature = "typed-tools")]
 pub use typed_tool::schema_for;
 

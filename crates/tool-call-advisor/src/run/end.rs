@@ -11,8 +11,8 @@ use crate::LoopEnd;
 use crate::not_started::{NotStarted, closing_text};
 use crate::run::LoopRun;
 use crate::run::history::{has_calls, nonempty};
+use crate::run::stream::Filter;
 use crate::run::stream::{Next, Outcome};
-use crate::streaming::Filter;
 
 /// The ways in which a turn ends.
 impl LoopRun {

@@ -8,8 +8,8 @@ use advisor_core::{
 };
 
 use crate::run::LoopRun;
+use crate::run::stream::Filter;
 use crate::run::stream::{Next, Outcome};
-use crate::streaming::Filter;
 
 /// The messages that a loop started with, for a later loop in the same turn.
 #[derive(Clone)]

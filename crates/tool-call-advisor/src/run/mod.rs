@@ -8,7 +8,7 @@ pub(crate) mod end;
 mod history;
 pub(crate) mod round;
 mod same_calls;
-mod stream;
+pub(crate) mod stream;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
@@ -27,8 +27,8 @@ use crate::execution::ToolEvents;
 use crate::run::decide::Counts;
 use crate::run::history::in_call_order;
 use crate::run::same_calls::Fingerprint;
+use crate::run::stream::Filter;
 use crate::run::stream::{Next, Outcome};
-use crate::streaming::Filter;
 use crate::{LoopEnd, LoopOutcome, OnLimit, ToolCallStreaming, ToolLimits};
 
 /// Maximum number of buffered tool events.

@@ -11,8 +11,8 @@ use tokio::time::timeout_at;
 
 use crate::execution::ToolEvents;
 use crate::not_started::NotStarted;
-use crate::plan::prepare::{Room, prepare_in_time};
 use crate::plan::{Fate, PlannedCall, ToolPlan};
+use crate::plan::{Room, prepare_in_time};
 use crate::run::decide::{AfterRound, Runner, Weighed, decide};
 use crate::run::end::direct_blocks;
 use crate::run::history::has_calls;

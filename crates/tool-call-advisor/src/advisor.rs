@@ -1,4 +1,4 @@
-//! `ToolCallAdvisor`, `ToolCallAdvisorBuilder` and `Config`: the advisor and its settings.
+//! `ToolCallAdvisor`, `ToolCallAdvisorBuilder`, `ToolCallStreaming` and `Config`: the advisor and its settings.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use advisor_core::{
 
 use crate::not_started::closing_text;
 use crate::plan::schema::Schemas;
-use crate::{LoopHooks, ParallelTools, ToolCallStreaming, ToolExecution, ToolLimits, ToolPolicy};
+use crate::{LoopHooks, ParallelTools, ToolExecution, ToolLimits, ToolPolicy};
 
 /// The tool loop: runs the calls of an answer, sends the results to the model and repeats.
 ///
@@ -222,4 +222,32 @@ impl fmt::Debug for Config {
             .field("limits", &self.limits)
             .finish_non_exhaustive()
     }
+}
+
+/// The chunks of a running tool loop that are shown outside it.
+///
+/// | chunk | `TextOnly` | `FinalAnswerOnly` | `All` |
+/// | --- | --- | --- | --- |
+/// | text, reasoning, refusal, media, citation of a round before the last | live | – | live |
+/// | the same of the last round | live | live when certain, else when it ends | live |
+/// | tool-call blocks that the loop runs | – | – | live |
+/// | tool-call blocks that it leaves to the caller | once decided | once decided | live |
+/// | tool started, progress, finished, not started | – | – | live |
+/// | round completed | yes | – | yes |
+/// | usage | the last round's | – | each round's |
+/// | attempt restarted, completed | yes | yes | yes |
+///
+/// A last round is certain when no tools are offered, the tool choice is none, or no further round is allowed. The
+/// completed response always sums the usage of all rounds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[allow(clippy::exhaustive_enums, reason = "the three modes are the columns of the table")]
+pub enum ToolCallStreaming {
+    /// Content for the user, live, without tool activity.
+    #[default]
+    TextOnly,
+    /// Only the last round: its answer, then the loop's closing sentence if a limit or a cut-off answer ends the
+    /// turn.
+    FinalAnswerOnly,
+    /// All chunks.
+    All,
 }

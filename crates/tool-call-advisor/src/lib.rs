@@ -36,7 +36,7 @@ mod truncate;
 #[cfg(feature = "typed-tools")]
 mod typed_tool;
 
-pub use advisor::{ToolCallAdvisor, ToolCallAdvisorBuilder};
+pub use advisor::{ToolCallAdvisor, ToolCallAdvisorBuilder, ToolCallStreaming};
 #[doc(no_inline)]
 pub use advisor_core::{
     Effect, Leniency, Progress, Tool, ToolDefinition, ToolError, ToolInvocation, ToolOutput, ToolSet,
@@ -49,7 +49,6 @@ pub use fn_tool::{ClientSideTool, FnTool};
 pub use hooks::{LoopEnd, LoopHooks, LoopOutcome};
 pub use limits::{OnLimit, ToolLimits};
 pub use policy::{ArgumentTest, CallDecision, PolicyAction, ToolPolicy, ToolRule};
-pub use run::stream::ToolCallStreaming;
 #[cfg(feature = "typed-tools")]
 #[doc(no_inline)]
 pub use schemars::{self, JsonSchema};

@@ -8,7 +8,7 @@ pub(crate) mod end;
 mod history;
 pub(crate) mod round;
 mod same_calls;
-pub(crate) mod stream;
+mod stream;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;

@@ -1,5 +1,5 @@
 //! `LoopStream`: the state machine behind the outgoing stream of the advisor; watches the turn's time limit.
-//! `ToolCallStreaming`, the visibility modes, and `Filter`, which applies them to chunks.
+//! `Filter` applies the visibility modes to chunks.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -16,9 +16,9 @@ use futures::stream::Stream;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, Sleep};
 
-use crate::ToolCallAdvisor;
 use crate::plan::ToolPlan;
 use crate::run::LoopRun;
+use crate::{ToolCallAdvisor, ToolCallStreaming};
 
 #[async_trait]
 impl StreamAdvisor for ToolCallAdvisor {
@@ -309,34 +309,6 @@ impl Outcome {
         first.extend(self.chunks);
         Self { chunks: first, ..self }
     }
-}
-
-/// The chunks of a running tool loop that are shown outside it.
-///
-/// | chunk | `TextOnly` | `FinalAnswerOnly` | `All` |
-/// | --- | --- | --- | --- |
-/// | text, reasoning, refusal, media, citation of a round before the last | live | – | live |
-/// | the same of the last round | live | live when certain, else when it ends | live |
-/// | tool-call blocks that the loop runs | – | – | live |
-/// | tool-call blocks that it leaves to the caller | once decided | once decided | live |
-/// | tool started, progress, finished, not started | – | – | live |
-/// | round completed | yes | – | yes |
-/// | usage | the last round's | – | each round's |
-/// | attempt restarted, completed | yes | yes | yes |
-///
-/// A last round is certain when no tools are offered, the tool choice is none, or no further round is allowed. The
-/// completed response always sums the usage of all rounds.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-#[allow(clippy::exhaustive_enums, reason = "the three modes are the columns of the table")]
-pub enum ToolCallStreaming {
-    /// Content for the user, live, without tool activity.
-    #[default]
-    TextOnly,
-    /// Only the last round: its answer, then the loop's closing sentence if a limit or a cut-off answer ends the
-    /// turn.
-    FinalAnswerOnly,
-    /// All chunks.
-    All,
 }
 
 /// Filter that decides which chunks of a live round are shown.
